@@ -7,6 +7,8 @@ What holds a context (modules, streams, prepared calls) keeps it alive.
 
 from __future__ import annotations
 
+import contextlib
+import ctypes
 import os
 import threading
 import weakref
@@ -58,8 +60,6 @@ class Context:
 
     def handle_of(self, role: str, *arguments: Any, doing: str = "") -> int:
         """`Driver.handle`, in the context."""
-        import ctypes
-
         made = ctypes.c_void_p()
         self.call(role, ctypes.byref(made), *arguments, doing=doing)
         return made.value or 0
@@ -91,18 +91,29 @@ class Context:
                 hint="the process has to be started anew; all that uses this device in it, torch"
                 " too, shares the context",
             )
-        names = list(self._running) or ([doing] if doing else [])
-        what = names[0] if len(names) == 1 else "one of " + ", ".join(names)
-        found = driver.error(name, status, f"kernel {what}" if names else doing)
+        names = list(self._running)
+        what = f"kernel {names[0]}" if len(names) == 1 else doing
         if len(names) > 1:
-            found.hint = f"they ran until {name}; CUDA_LAUNCH_BLOCKING=1 tells which one it was"
-            if driver.NAME != "cuda":
-                found.hint = f"they ran until {name}"
-        self._lost = f"a fault of kernel {what}" if names else "a fault"
+            what = f"one of the kernels {', '.join(names)}"
+        found = driver.error(name, status, what)
+        if len(names) > 1 and driver.NAME == "cuda":
+            found.hint = "with CUDA_LAUNCH_BLOCKING=1 in the environment the error names one kernel"
+        self._lost = f"a fault of {what}" if what else "a fault"
         self._running.clear()
         return found
 
 
+def undo(context: Context, process: int, *calls: tuple[str, int]) -> None:
+    """Calls functions by role for what is not needed any more, in the process that made it. What
+    they return is ignored: after a fault nothing can be undone."""
+    if os.getpid() != process:
+        return
+    with contextlib.suppress(FlyError), context:
+        for role, handle in calls:
+            context.driver.status(role, *([handle] if handle else []))
+
+
 def _release(driver: Driver, device: int, process: int) -> None:
     if os.getpid() == process:
-        driver.release(device)
+        with contextlib.suppress(FlyError):
+            driver.release(device)

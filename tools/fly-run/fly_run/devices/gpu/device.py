@@ -2,7 +2,8 @@
 
 Its memory is its own: `adopt` refuses, and `fly_run.launch` copies host arrays to it and back.
 Tensors of torch that lie on it are used where they are. Launches do not wait; a kernel's fault is
-reported by the launch, or by the next call that waits.
+reported by the launch, or by the next call that waits. Work without a stream goes to torch's
+current stream where torch uses the GPU, else to the default stream.
 """
 
 from __future__ import annotations
@@ -88,7 +89,7 @@ class Gpu:
             raise self.context.error("alloc", status, label)
         address = made.value or 0
         try:
-            self.context.call("fill", address, 0, size, None, doing=label)
+            self.context.call("fill", address, 0, size, self._handle(None), doing=label)
         except FlyError:
             self.context.driver.status("free", address)
             raise
@@ -127,7 +128,7 @@ class Gpu:
     ) -> None:
         """See Device. The host's memory must stay until the stream is synchronized."""
         if nbytes:
-            handle = handle_of(stream) or None
+            handle = self._handle(stream)
             self.context.call(_COPIES[direction], destination, source, nbytes, handle)
 
     def adopt(self, pointer: int, nbytes: int, *, writable: bool = True, label: str = "") -> int:
@@ -191,7 +192,7 @@ class Gpu:
         extra = (ctypes.c_void_p * 5)(*words)
         # A kernel without arguments gets no buffer.
         given = ctypes.addressof(extra) if packed else None
-        handle = handle_of(stream) or None
+        handle = self._handle(stream)
         self.context.call(
             "launch", function.handle, *grid, *block, shared, handle, None, given,
             doing=f"kernel {name}",
@@ -214,13 +215,21 @@ class Gpu:
 
     # -- order
 
+    def _handle(self, stream: object) -> int | None:
+        """A stream's handle; None for the driver's default stream. Work without a stream goes to
+        the current one of torch."""
+        if stream is None:
+            current = self.current_stream()
+            return current() or None if current is not None else None
+        return handle_of(stream) or None
+
     def stream(self) -> GpuStream:
         """See Device."""
         return GpuStream(self.context)
 
     def event(self, stream: Stream | None = None) -> GpuEvent:
         """See Device."""
-        return GpuEvent(self.context, handle_of(stream))
+        return GpuEvent(self.context, self._handle(stream) or 0)
 
     def elapsed(self, start: Any, end: Any) -> float:
         """See Device."""

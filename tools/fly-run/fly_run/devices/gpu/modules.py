@@ -9,7 +9,7 @@ import weakref
 from fly_common.errors import InputError
 from fly_image.image import Image, KernelInterface
 
-from fly_run.devices.gpu.context import Context
+from fly_run.devices.gpu.context import Context, undo
 
 
 class GpuFunction:
@@ -41,7 +41,7 @@ class GpuModule:
         driver = context.driver
         with context:
             try:
-                self.handle, self._kept = driver.load(image.data, "")
+                self.handle, kept = driver.load(image.data, "")
             except InputError as error:
                 if error.hint is None:
                     error.hint = (
@@ -51,10 +51,10 @@ class GpuModule:
                 raise
         self._functions: dict[str, GpuFunction] = {}
         self._loading = threading.Lock()
-        self._unload = weakref.finalize(
-            self, _unload, context, self.handle, self._kept, os.getpid()
-        )
-        self._unload.atexit = False
+        # Its kernels may still run. `kept` has to live until then.
+        calls = (("wait", 0), ("unload", self.handle))
+        finalizer = weakref.finalize(self, _unload, context, os.getpid(), kept, calls)
+        finalizer.atexit = False
 
     def function(self, name: str | None) -> GpuFunction:
         """See Module."""
@@ -72,10 +72,7 @@ class GpuModule:
             self._functions.clear()
 
 
-def _unload(context: Context, handle: int, kept: object, process: int) -> None:
-    """Kernels of the module may still run. Statuses are ignored: after a fault nothing can be
-    unloaded."""
-    if os.getpid() == process:
-        with context:
-            context.driver.status("wait")
-            context.driver.status("unload", handle)
+def _unload(
+    context: Context, process: int, kept: object, calls: tuple[tuple[str, int], ...]
+) -> None:
+    undo(context, process, *calls)

@@ -12,7 +12,7 @@ import weakref
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
-from fly_run.devices.gpu.context import Context
+from fly_run.devices.gpu.context import Context, undo
 
 _NON_BLOCKING = 1  # CU_STREAM_NON_BLOCKING, hipStreamNonBlocking
 
@@ -38,15 +38,9 @@ class GpuEvent:
 
 def _destroyed(owner: GpuStream | GpuEvent, role: str) -> None:
     """The driver's object goes with ours."""
-    finalizer = weakref.finalize(owner, _destroy, owner.context, role, owner.handle, os.getpid())
+    calls = (role, owner.handle)
+    finalizer = weakref.finalize(owner, undo, owner.context, os.getpid(), calls)
     finalizer.atexit = False
-
-
-def _destroy(context: Context, role: str, handle: int, process: int) -> None:
-    """A status is ignored: after a fault nothing can be destroyed."""
-    if os.getpid() == process:
-        with context:
-            context.driver.status(role, handle)
 
 
 def handle_of(stream: object) -> int:
