@@ -145,7 +145,9 @@ class FakeGpu:
         if attribute in cuda and isinstance(self.architectures[device], tuple):
             value = self.architectures[device][cuda[attribute]]
         else:
-            values = {36: 3_201_000, 37: 6144, 60: 1_300_000, 59: 8192, 97: 232_448, 74: 65536}
+            values = {36: 3_201_000, 37: 6144, 13: 1_980_000, 16: 132, 97: 232_448}
+            if isinstance(self.architectures[device], str):
+                values = {60: 1_300_000, 59: 8192, 5: 2_100_000, 63: 304}
             if attribute not in values:
                 return 1
             value = values[attribute]

@@ -141,9 +141,10 @@ def test_architectures():
     assert not made.runs("gfx90a", "gfx90")
 
 
-def test_the_limit_of_memory():
-    """HBM of an H200: 6144 bits at 3.2 GHz, twice."""
+def test_limits():
+    """An H200: 6144 bits at 3.2 GHz, twice; 132 multiprocessors. An MI300X: 304 compute units."""
     _, made = fake(Cuda)
-    assert made.limits(0).bytes_per_second == pytest.approx(4.917e12, rel=1e-3)
-    _, made = fake(Hip, architectures=("gfx942",))
-    assert made.limits(0).bytes_per_second == pytest.approx(2.662e12, rel=1e-3)
+    assert made.limits(0) == pytest.approx({"bytes": 4.917e12, "flops": 66.9e12}, rel=1e-3)
+    _, made = fake(Hip, architectures=("gfx942:xnack-", "gfx1100"))
+    assert made.limits(0) == pytest.approx({"bytes": 2.662e12, "flops": 163.4e12}, rel=1e-3)
+    assert made.limits(1) == pytest.approx({"bytes": 2.662e12}, rel=1e-3)

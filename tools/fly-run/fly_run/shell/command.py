@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import fly_image
 from fly_common import filter
@@ -24,6 +25,9 @@ from fly_run.devices.registry import open_device
 from fly_run.launch import execution, launch, readers
 from fly_run.launch.execution import Outcome
 from fly_run.shell import argument_text, argument_values, npy, observing, report
+
+if TYPE_CHECKING:
+    from fly_run.shell import bench
 
 TOOL = "fly-run"
 
@@ -50,6 +54,10 @@ class Call:
     trace_only: tuple[str, ...] = ()
     trace_limit: int | None = None
     quiet: bool = False
+    bench: bool = False
+    repeat: int | None = None
+    warm_up: int | None = None
+    flops: str | None = None
 
 
 def version() -> str:
@@ -91,15 +99,19 @@ def call(call: Call) -> None:
     _check_destinations(held.destinations)
     watch = observing.Watching.of(call)
     with _kept(call, path, data), watch.tracing():
-        outcome, name, remarks = _run(call, image, work, watch)
+        outcome, name, remarks, measured = _run(call, image, work, watch, held)
     ran = outcome.ran
     if call.kernel is None and image.program is not None:
         held = held.with_results(image.program, outcome.results)
     for result, destination in held.destinations.items():
         filter.write_atomically(Path(destination), npy.dump(held.values[result]))
     if not call.quiet:
-        report.report(held, ran, name, remarks)
+        report.report(held, ran if measured is None else [], name, remarks)
     watch.report()
+    if measured is not None and call.json:
+        filter.write_output(measured.json().encode(), None)
+    elif measured is not None:
+        report.table(measured.rows(), measured.lines())
 
 
 @contextlib.contextmanager
@@ -148,6 +160,12 @@ def _check_options(call: Call) -> None:
     if call.mfma not in MFMA:
         raise UsageError(f"--mfma {call.mfma}: expected exact or fast")
     readers.check("--host", call.host)
+    if not call.bench:
+        for option in ("repeat", "warm_up", "flops"):
+            if getattr(call, option) is not None:
+                raise UsageError(f"--{option.replace('_', '-')} requires --bench")
+    elif call.stats or call.trace or call.strict or call.inspect:
+        raise UsageError("--bench measures what nothing else observes: run it by itself")
 
 
 def _reproducing_words(call: Call) -> list[str]:
@@ -162,6 +180,7 @@ def _reproducing_words(call: Call) -> list[str]:
     told += ["--host", call.host] if call.host != "auto" else []
     told += ["--strict"] if call.strict else []
     told += ["--inspect"] if call.inspect else []
+    told += ["--bench"] if call.bench else []
     return [*told, *split(call.words)[1]]
 
 
@@ -202,8 +221,9 @@ def _run(
     image: Image,
     work: Callable[[Module, Device], Outcome],
     watch: observing.Watching,
-) -> tuple[Outcome, str, tuple[str, ...]]:
-    """Launches; the outcome, the device's name and its remarks."""
+    held: argument_values.Given,
+) -> tuple[Outcome, str, tuple[str, ...], bench.Report | None]:
+    """Launches; the outcome, the device's name, its remarks, and what --bench measured."""
     bar = report.ProgressBar()
     options = Options(
         max_instructions=call.max_instructions,
@@ -215,11 +235,37 @@ def _run(
     )
     opened = open_device(call.device, image.target, options)
     try:
-        outcome = work(opened.load(image), opened)
-        return outcome, opened.name, opened.remarks
+        if not call.bench:
+            outcome = work(opened.load(image), opened)
+            return outcome, opened.name, opened.remarks, None
+        outcome, measured = _measured(call, image, work, opened, held)
+        return outcome, opened.name, opened.remarks, measured
     finally:
         bar.close()
         opened.close()
+
+
+def _measured(
+    call: Call,
+    image: Image,
+    work: Callable[[Module, Device], Outcome],
+    opened: Device,
+    held: argument_values.Given,
+) -> tuple[Outcome, bench.Report]:
+    from fly_run.shell import bench
+
+    asked = {"repetitions": call.repeat, "warm_up": call.warm_up, "flops": call.flops}
+    options = bench.Options(**{name: value for name, value in asked.items() if value is not None})
+    program = image.program if call.kernel is None else None
+    bench.check(program)
+    recorder: Any = bench.Recorder(opened)
+    try:
+        outcome = work(opened.load(image), recorder)
+        if program is not None:
+            held = held.with_results(program, outcome.results)
+        return outcome, bench.measure(recorder, outcome.ran, program, held, options)
+    finally:
+        recorder.close()
 
 
 def _sizes(option: str, text: str) -> tuple[int, ...]:

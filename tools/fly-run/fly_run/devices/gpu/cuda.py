@@ -21,6 +21,16 @@ from fly_run.devices.options import Options
 _INFO, _INFO_SIZE, _ERROR, _ERROR_SIZE, _LINES = 3, 4, 5, 6, 13
 _LOG = 8192  # bytes
 _SHARED_STATIC, _SHARED_DYNAMIC = 1, 8  # CUfunction_attribute
+# CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions", 32-bit multiply-add.
+_LANES = {
+    (8, 0): 64,
+    (8, 6): 128,
+    (8, 9): 128,
+    (9, 0): 128,
+    (10, 0): 128,
+    (10, 3): 128,
+    (12, 0): 128,
+}
 _USUAL_SHARED = 48 << 10  # bytes of a block that need no attribute (CUDA C++ Programming Guide)
 
 
@@ -66,9 +76,8 @@ class Cuda(Driver):
         error_text=("cuGetErrorString", (c_int, ctypes.POINTER(TEXT))),
     )
     ATTRIBUTES: ClassVar = {  # CUdevice_attribute
-        "grid x": 5,
-        "grid y": 6,
-        "grid z": 7,
+        "clock": 13,  # kHz
+        "processors": 16,
         "memory clock": 36,  # kHz
         "memory width": 37,  # bits
         "major": 75,
@@ -95,6 +104,10 @@ class Cuda(Driver):
         if wanted is None or has is None or (wanted[2] == "f" and wanted[0] != has[0]):
             return False
         return wanted[:2] == has[:2] if wanted[2] == "a" else wanted[:2] <= has[:2]
+
+    def lanes(self, architecture: str) -> int:
+        version = _version(architecture)
+        return 0 if version is None else _LANES.get(version[:2], 0)
 
     def retain(self, device: int) -> int:
         return self.handle("retain", device)

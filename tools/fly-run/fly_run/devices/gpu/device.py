@@ -20,7 +20,7 @@ from fly_image.image import Image
 
 from fly_run.devices.gpu import driver as drivers
 from fly_run.devices.gpu.context import Context
-from fly_run.devices.gpu.driver import OUT_OF_MEMORY, Driver, Limits
+from fly_run.devices.gpu.driver import OUT_OF_MEMORY, Driver
 from fly_run.devices.gpu.modules import GpuFunction, GpuModule
 from fly_run.devices.gpu.order import GpuEvent, GpuStream, handle_of
 from fly_run.devices.options import Options
@@ -247,8 +247,8 @@ class Gpu:
         else:
             self.context.call("wait for stream", handle_of(what) or None)
 
-    def limits(self) -> Limits:
-        """What the device can do at most."""
+    def limits(self) -> dict[str, float]:
+        """What the device can do at most in a second: bytes, flops; see `Driver.limits`."""
         return self.driver.limits(self.ordinal)
 
     def close(self) -> None:

@@ -72,13 +72,6 @@ PARAMETERS: dict[str, tuple[Any, ...]] = {
 }
 
 
-class Limits(NamedTuple):
-    """What a device can do at most: bytes per second to and from its memory, None if the driver
-    does not tell."""
-
-    bytes_per_second: float | None
-
-
 class Driver:
     """A driver. `library` has its functions as attributes, as a `ctypes.CDLL` has."""
 
@@ -222,12 +215,20 @@ class Driver:
         self.call("name", room, len(room), device)
         return room.value.decode(errors="replace")
 
-    def limits(self, device: int) -> Limits:
-        """The device's limits, from the clock and the width of its memory. Memory moves data at
-        both edges of its clock."""
-        clock = 1000 * self.attribute("memory clock", device)
-        width = self.attribute("memory width", device) / 8
-        return Limits(2.0 * clock * width or None)
+    def limits(self, device: int) -> dict[str, float]:
+        """What the device can do at most in a second: "bytes" to and from its memory, whose clock
+        moves data at both edges, and "flops" in f32 without matrix instructions. What the driver
+        does not tell is left out."""
+        clock = 1000.0 * self.attribute("memory clock", device)
+        bandwidth = 2 * clock * self.attribute("memory width", device) / 8
+        lanes = self.lanes(self.architecture(device))
+        rate = 2000.0 * self.attribute("clock", device) * lanes
+        found = {"bytes": bandwidth, "flops": rate * self.attribute("processors", device)}
+        return {name: limit for name, limit in found.items() if limit}
+
+    def lanes(self, architecture: str) -> int:
+        """How many multiply-adds in f32 a processor starts in a clock; 0 if that is not known."""
+        raise NotImplementedError
 
     def free_memory(self) -> tuple[int, int]:
         """Free and total bytes of the current device's memory."""

@@ -61,12 +61,10 @@ class Hip(Driver):
         load=("hipModuleLoadData", (OUT, POINTER)),
     )
     ATTRIBUTES: ClassVar = {  # hipDeviceAttribute_t
-        "grid x": 29,
-        "grid y": 30,
-        "grid z": 31,
+        "clock": 5,  # kHz
         "memory width": 59,  # bits
         "memory clock": 60,  # kHz
-        "shared": 74,  # bytes of a block
+        "processors": 63,  # compute units
     }
 
     def text(self, status: int) -> str:
@@ -88,6 +86,10 @@ class Hip(Driver):
 
     def runs(self, architecture: str, target: str) -> bool:
         return architecture.partition(":")[0] == target
+
+    def lanes(self, architecture: str) -> int:
+        """AMD's CDNA 2 and 3 white papers: 128 multiply-adds a compute unit, packed by two."""
+        return 128 if architecture.startswith(("gfx90a", "gfx94", "gfx95")) else 0
 
     def retain(self, device: int) -> int:
         """HIP's contexts are its devices."""
