@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import struct
 import threading
 
@@ -278,6 +279,24 @@ def test_threads_have_contexts_of_their_own(kind):
         thread.join()
     assert found == [True] * 8
     assert not gpu.memory
+
+
+def test_a_forked_child_leaves_the_parents_objects_alone(kind):
+    """It has no context to destroy them in."""
+    gpu, device = opened(kind)
+    held = [device.stream(), device.event(), device.load(image(device))]
+    if (child := os.fork()) == 0:
+        before = len(gpu.log)
+        held.clear()
+        del device
+        gc.collect()
+        os._exit(len(gpu.log) - before)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    before = len(gpu.log)
+    held.clear()
+    gc.collect()
+    assert len(gpu.log) > before
 
 
 # -- faults
