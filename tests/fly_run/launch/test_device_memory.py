@@ -196,6 +196,8 @@ def test_a_kernel_by_its_own_arguments(gpu, device, image):
     launch(image, "add", 16, 64, [*there, n], device=device)
     assert (gpu.memory[there[2].ctypes.data].view(np.float32) == given["C"]).all()
     assert gpu.called("cuCtxSynchronize") <= waits + 1  # the module's end
+    with pytest.raises(InputError, match="a0 is on cuda:0, but a2 is in host memory"):
+        launch(image, "add", 16, 64, [*there[:2], given["C"], n], device=device)
 
 
 def test_arrays_in_different_places_are_refused(gpu, device, image):

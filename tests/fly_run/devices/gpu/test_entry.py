@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import struct
 import sys
 import threading
 from dataclasses import replace
@@ -13,15 +14,17 @@ import numpy as np
 import pytest
 from fly_common.errors import Fault, InputError
 from fly_host.native import calling, specialisation
+from fly_host.native import library as libraries
 from fly_host.native.unavailable import Unavailable
 from fly_run.devices.gpu.cuda import Cuda
 from fly_run.devices.gpu.device import Gpu
 from fly_run.devices.gpu.hip import Hip
+from fly_run.devices.protocol import FROM_DEVICE, TO_DEVICE
 from fly_run.launch import native
 from fly_run.launch.runtime import Opened
-from gpu_support.drivers import FakeGpu
+from gpu_support.drivers import FakeGpu, vadd
 from gpu_support.images import FakeImage, kernel
-from gpu_support.prototypes import CUDA, HIP
+from gpu_support.prototypes import CUDA, HIP, prototypes
 
 
 @pytest.fixture(params=[Cuda, Hip], ids=["cuda", "hip"])
@@ -177,3 +180,66 @@ def test_the_address_is_a_function_of_this_process(case):
     assert launch(case.entry.kernels[0], 1, 2, 3, 4, 5, 6, 7, None, None, extra) == 0
     made = case.gpu.launches[0]
     assert (made.grid, made.block, made.shared) == ((1, 2, 3), (4, 5, 6), 7)
+
+
+# -- a shared library
+
+
+def trampolines(header: str) -> str:
+    """LLVM IR of a library with a driver's functions, each of which jumps to the address in its
+    place of @table."""
+    kinds = {ctypes.c_void_p: "ptr", ctypes.c_size_t: "i64", ctypes.c_ubyte: "i8"}
+    declared = prototypes(header)
+    lines = [f"@table = global [{len(declared)} x ptr] zeroinitializer"]
+    for number, (name, (result, parameters)) in enumerate(declared.items()):
+        words = [f"{kinds.get(one, 'i32')} %a{place}" for place, one in enumerate(parameters)]
+        given, made = ", ".join(words), kinds.get(result, "i32")
+        lines += [
+            f"define {made} @{name}({given}) {{",
+            f"  %at = getelementptr ptr, ptr @table, i64 {number}",
+            "  %to = load ptr, ptr %at",
+            f"  %made = tail call {made} %to({given})",
+            f"  ret {made} %made",
+            "}",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(("kind", "header"), [(Cuda, CUDA), (Hip, HIP)], ids=["cuda", "hip"])
+def test_a_driver_that_is_a_shared_library(kind, header, add_program, monkeypatch):
+    """The functions as the dynamic loader finds them, called from Python and from native code."""
+    made = FakeGpu.library
+
+    def library(gpu: FakeGpu, text: str) -> ctypes.CDLL:
+        functions = made(gpu, text)
+        loaded = libraries.load(trampolines(text), specialisation.Options())
+        names = list(prototypes(text))
+        table = (ctypes.c_void_p * len(names)).in_dll(loaded, "table")
+        for number, name in enumerate(names):
+            table[number] = ctypes.cast(getattr(functions, name), ctypes.c_void_p).value
+        return loaded
+
+    monkeypatch.setattr(FakeGpu, "library", library)
+    case = Case(kind, add_program)
+    case.gpu.kernels["add"] = vadd
+    n, device = 100, case.device
+    host = np.arange(n, dtype=np.float32)
+    places = [device.alloc(4 * n) for _ in range(3)]
+    for place in places[:2]:
+        device.copy(place, host.ctypes.data, 4 * n, TO_DEVICE)
+    start = device.event()
+    packed = struct.pack("<3Qq", *places, n)
+    device.launch(case.module.function("add"), (2, 1, 1), (64, 1, 1), packed)
+    end = device.event()
+    found = np.zeros(n, np.float32)
+    device.copy(found.ctypes.data, places[2], 4 * n, FROM_DEVICE)
+    device.synchronize(end)
+    assert (found == 2 * host).all()
+    assert device.elapsed(start, end) == pytest.approx(0.002)
+    case.gpu.kernels["add"] = lambda *_: None
+    case.call()
+    assert [launch.kernel for launch in case.gpu.launches] == ["add", "add"]
+    name = kind.CALLS["wait"].name
+    case.gpu.fail[name] = 719
+    with pytest.raises(Fault, match=f"{name} failed: ERROR_LAUNCH_FAILED: unspecified launch fail"):
+        device.synchronize()

@@ -13,15 +13,12 @@ from fly_run.devices.protocol import Device, Module
 from fly_run.launch.arrays import NUMPY, Arrays
 from fly_run.launch.checking import check
 from fly_run.launch.machine import DeviceMachine, Held
-from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.memory import Memory, place_of, span_of
 from fly_run.launch.ran import Ran
 from fly_run.launch.tensors import extents_of
 
 if TYPE_CHECKING:
-    import numpy as np
     from fly_host.machine import Machine
-
-    from fly_run.launch.device_arrays import Place
 
 Reader = Callable[["Program", "Machine", Mapping[str, Any]], Any]
 
@@ -52,7 +49,7 @@ def run(
     """
     checked, scalars = check(program, values if viewed is None else viewed)
     tensors = [p for p in program.parameters if isinstance(p, Tensor)]
-    place = _place(checked)
+    place = place_of(checked)
     memory = Memory(device)
     machine = DeviceMachine(program, image, module, device, memory, arrays, place)
     try:
@@ -71,18 +68,6 @@ def run(
         return Outcome(results, machine.ran)
     finally:
         memory.close()
-
-
-def _place(arrays: Mapping[str, np.ndarray]) -> Place | None:
-    """Where the arrays are. InputError where they are in different places."""
-    import sys
-
-    # No array is a device's before the module was imported that describes those.
-    if "fly_run.launch.device_arrays" not in sys.modules:
-        return None
-    from fly_run.launch.device_arrays import common_place
-
-    return common_place(arrays.items())
 
 
 def _outside(result: Any) -> Any:

@@ -16,7 +16,7 @@ from fly_image.image import POINTER, SHARED, VALUE, Argument, Image
 from fly_run.devices.protocol import Device, Module
 from fly_run.launch import runtime
 from fly_run.launch.limits import check_launch
-from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.memory import Memory, place_of, span_of
 from fly_run.launch.ran import Ran, launch_packed
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class KernelCall(NamedTuple):
 
     def run(self, module: Module, device: Device) -> list[Ran]:
         """Runs it; the arrays that are writable hold the results when it returns."""
+        wait = place_of(self.arrays) is None
         memory = Memory(device)
         try:
             packed = bytearray(self.packed)
@@ -60,7 +61,6 @@ class KernelCall(NamedTuple):
                 packed[offset : offset + 8] = address.to_bytes(8, "little")
             function = module.function(self.kernel)
             launched = (self.grid, self.block, self.shared, bytes(packed))
-            wait = all(span.place is None for _, span, _ in spans)
             ran = launch_packed(device, function, self.kernel, *launched, wait=wait)
             if wait:
                 memory.to_host()

@@ -7,7 +7,8 @@ are used where they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,6 +44,17 @@ def span_of(array: np.ndarray) -> Span:
     ]
     low, high = sum(min(step, 0) for step in steps), sum(max(step, 0) for step in steps)
     return Span(start + low, high - low + array.itemsize, -low, place)
+
+
+def place_of(arrays: Mapping[str, np.ndarray]) -> Place | None:
+    """Where a call's arrays are; None for host memory. InputError where they are in different
+    places."""
+    # No array is a device's before the module was imported that describes those.
+    if "fly_run.launch.device_arrays" not in sys.modules:
+        return None
+    from fly_run.launch.device_arrays import common_place
+
+    return common_place(arrays.items())
 
 
 @dataclass
