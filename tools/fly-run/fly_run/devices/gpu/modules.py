@@ -45,7 +45,7 @@ class GpuModule:
             except InputError as error:
                 if error.hint is None:
                     error.hint = (
-                        f"the code is for {image.target}; {driver.NAME}:{context.device} is"
+                        f"the code is for {image.variant}; {driver.NAME}:{context.device} is"
                         f" {architecture}"
                     )
                 raise
