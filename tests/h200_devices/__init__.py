@@ -6,5 +6,8 @@ is reported as not run. From the root of the checkout:
 
     PYTHONPATH=.:common:tools/fly-run:tools/fly-trace:tests python -m h200_devices [NAME ...]
 
+Examples that were compiled elsewhere (`python -m h200_devices.carry FOLDER`) are run too if
+H200_IMAGES names their folder.
+
 Each check prints a line. The exit status is the number of checks that failed.
 """

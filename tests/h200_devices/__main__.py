@@ -6,11 +6,11 @@ import sys
 import time
 import traceback
 
-from h200_devices import graphs, on_host, on_tensors
+from h200_devices import graphs, images, on_host, on_tensors
 
 
 def main(names: list[str]) -> int:
-    every = {**on_host.CHECKS, **on_tensors.CHECKS, **graphs.CHECKS}
+    every = {**on_host.CHECKS, **on_tensors.CHECKS, **graphs.CHECKS, **images.CHECKS}
     unknown = [name for name in names if name not in every]
     if unknown:
         print(f"no such check: {', '.join(unknown)}; there are {', '.join(every)}")

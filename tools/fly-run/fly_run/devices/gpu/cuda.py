@@ -37,7 +37,7 @@ _USUAL_SHARED = 48 << 10  # bytes of a block that need no attribute (CUDA C++ Pr
 class Cuda(Driver):
     NAME, PRODUCT = "cuda", "CUDA's driver"
     LIBRARIES = ("libcuda.so.1", "libcuda.so")
-    MISSING = "libcuda.so.1 belongs to NVIDIA's driver; install that, or use --device cpu"
+    MISSING = "libcuda.so.1 belongs to NVIDIA's driver: install that"
     END = 0
     CALLS = calls(
         {
