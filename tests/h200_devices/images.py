@@ -79,7 +79,7 @@ def _run(compiled: Compiled, values: Mapping[str, Any], way: str) -> Any:
 
 def _found(name: str, values: Mapping[str, Any], results: Any) -> np.ndarray:
     """An array after the run: an argument, or what the program returned."""
-    array = values[name] if name in values else results
+    array = values.get(name, results)
     if isinstance(array, torch.Tensor):
         is_bf16 = array.dtype == torch.bfloat16
         array = array.view(torch.int16).cpu().numpy() if is_bf16 else array.cpu().numpy()
