@@ -120,6 +120,27 @@ def test_a_fault_that_a_launch_reports(case):
         case.call()
 
 
+def test_a_fault_of_native_launches_names_what_they_may_launch(case):
+    case.gpu._current.context = case.own
+    case.call()
+    case.gpu.broken = 700
+    with pytest.raises(Fault, match=r"^kernel add: "):
+        case.device.synchronize()
+
+
+def test_a_fault_of_native_and_other_launches(add_program):
+    case = Case(Hip, add_program)
+    case.gpu.sticky = False
+    names = [f"k{number}" for number in range(12)]
+    case.device.context.launches_natively(names)
+    case.device.context.launched("other")
+    for first in ("other, add, k0", "add, k0, k1"):
+        case.gpu.broken = 719
+        with pytest.raises(Fault, match=f"^one of the kernels {first}, .* and others: hipDevice"):
+            case.device.synchronize()
+        case.device.synchronize()
+
+
 def test_prepared_calls_outlive_the_device(case):
     case.gpu._current.context = case.own
     handle = case.native.prepare(*case.arrays)
@@ -213,6 +234,7 @@ def test_a_driver_that_is_a_shared_library(kind, header, add_program, monkeypatc
     def library(gpu: FakeGpu, text: str) -> ctypes.CDLL:
         functions = made(gpu, text)
         loaded = libraries.load(trampolines(text), specialisation.Options())
+        loaded.functions = functions  # the table holds their addresses
         names = list(prototypes(text))
         table = (ctypes.c_void_p * len(names)).in_dll(loaded, "table")
         for number, name in enumerate(names):

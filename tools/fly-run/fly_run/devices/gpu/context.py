@@ -13,6 +13,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
+from collections.abc import Iterable
 from typing import Any
 
 from fly_common.errors import Fault, FlyError
@@ -29,7 +30,9 @@ class Context:
         self.driver, self.device = driver, device
         self.handle = driver.retain(device)
         self._before = threading.local()
+        self._guard = threading.Lock()
         self._running: OrderedDict[str, None] = OrderedDict()  # kernels, since the last wait
+        self._native: dict[str, None] = {}  # kernels that native code may launch at any time
         self._lost = ""
         self._release = weakref.finalize(self, _release, driver, device, os.getpid())
         self._release.atexit = False
@@ -68,15 +71,22 @@ class Context:
 
     def launched(self, kernel: str) -> None:
         """A kernel was launched: errors from now on may be its."""
-        self._running[kernel] = None
-        self._running.move_to_end(kernel)
-        if len(self._running) > MOST_NAMES:
-            self._running.popitem(last=False)
+        with self._guard:
+            self._running[kernel] = None
+            self._running.move_to_end(kernel)
+            if len(self._running) > MOST_NAMES:
+                self._running.popitem(last=False)
+
+    def launches_natively(self, kernels: Iterable[str]) -> None:
+        """Native code launches these, and tells nobody."""
+        with self._guard:
+            self._native |= dict.fromkeys(kernels)
 
     def waited(self) -> None:
         """All work until now has ended well."""
-        self._running.clear()
-        self._lost = ""
+        with self._guard:
+            self._running.clear()
+            self._lost = ""
 
     def error(self, role: str, status: int, doing: str = "") -> FlyError:
         """The exception for a status; a kernel's fault is reported where the driver next says so,
@@ -91,15 +101,17 @@ class Context:
                 hint="the process has to be started anew; all that uses this device in it, torch"
                 " too, shares the context",
             )
-        names = list(self._running)
+        with self._guard:
+            names = list(dict.fromkeys((*self._running, *self._native)))
+            self._running.clear()
         what = f"kernel {names[0]}" if len(names) == 1 else doing
         if len(names) > 1:
-            what = f"one of the kernels {', '.join(names)}"
+            more = " and others" if len(names) > MOST_NAMES else ""
+            what = f"one of the kernels {', '.join(names[:MOST_NAMES])}{more}"
         found = driver.error(name, status, what)
         if len(names) > 1 and driver.NAME == "cuda":
             found.hint = "with CUDA_LAUNCH_BLOCKING=1 in the environment the error names one kernel"
         self._lost = f"a fault of {what}" if what else "a fault"
-        self._running.clear()
         return found
 
 

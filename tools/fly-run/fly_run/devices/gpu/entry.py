@@ -83,6 +83,7 @@ def entry_of(
     for one in functions:
         one.allow_shared()
     made = Launches(context, functions)
+    context.launches_natively(one.interface.name for one in functions)
     stub: Any = library.load(_TEXT, Options()).launch
     address = ctypes.cast(stub, ctypes.c_void_p).value
     assert address
