@@ -157,7 +157,11 @@ def test_library_calls_see_what_kernels_wrote_and_kernels_what_they_wrote(device
     # What such a call returns may be a view of its argument.
     assert memory.adopt(span_of(host[1:3]), True, "r") == address + 4
     memory.release(address + 4)
+    assert memory.adopt(span_of(host), True, "same") == address
+    memory.release(address)
     assert list(device._own) == [address]
+    memory.release(address)
+    assert not device._own
     memory.close()
 
 

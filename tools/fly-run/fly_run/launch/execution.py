@@ -62,10 +62,10 @@ def run(
         for parameter in program.parameters:
             if isinstance(parameter, Stream) and parameter.name in values:
                 arguments[parameter.name] = values[parameter.name]
-        results = _outside(reader(program, machine, arguments))
+        results = reader(program, machine, arguments)
         if place is None:
             memory.to_host()
-        return Outcome(results, machine.ran)
+        return Outcome(_outside(results), machine.ran)
     finally:
         memory.close()
 

@@ -32,14 +32,17 @@ class Staging:
 
     device: Device
     _regions: dict[int, Region] = field(default_factory=dict)  # by address
+    _users: dict[int, int] = field(default_factory=dict)  # of each region
 
     def stage(self, label: str, host: int, nbytes: int, writable: bool, fresh: bool) -> int:
         """The device address of host memory. `fresh`: without its content."""
         for region in self._regions.values():
             if region.holds(host, nbytes):  # what a library call returned may be its argument
+                self._users[region.address] += 1
                 return region.address + host - region.host
         address = self.device.alloc(nbytes, label)
         region = self._regions[address] = Region(label, address, host, nbytes, writable)
+        self._users[address] = 1
         if not fresh:
             self._copy(region, TO_DEVICE)
             self.device.synchronize()
@@ -60,6 +63,7 @@ class Staging:
         for region in made:
             address = self.device.alloc(region.nbytes, region.label)
             self._regions[address] = region._replace(address=address)
+            self._users[address] = 1
         if made:
             self.to_device(every=True)
         found: list[int] = []
@@ -69,10 +73,15 @@ class Staging:
         return found
 
     def drop(self, address: int) -> None:
-        """Frees a region without a look at what is in it. An address inside of another's region
-        stays."""
-        if self._regions.pop(address, None) is not None:
-            self.device.free(address)
+        """Ends what `stage` did for this address. The last one frees the region, without a look at
+        what is in it."""
+        for region in self._regions.values():
+            if region.address <= address < region.address + region.nbytes:
+                self._users[region.address] -= 1
+                if not self._users[region.address]:
+                    del self._regions[region.address], self._users[region.address]
+                    self.device.free(region.address)
+                return
 
     def to_host(self) -> None:
         """Copies back what kernels may have written, and waits for it."""
@@ -100,7 +109,7 @@ class Staging:
 
     def close(self) -> None:
         """Frees all regions. After a fault the device may refuse that; the fault was raised."""
-        regions, self._regions = self._regions, {}
+        regions, self._regions, self._users = self._regions, {}, {}
         for address in reversed(regions):
             with contextlib.suppress(FlyError):
                 self.device.free(address)
