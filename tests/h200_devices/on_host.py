@@ -306,7 +306,6 @@ def times() -> str:
     held = Given(given, dict.fromkeys(given, "f32"), frozenset("C"), {})
     report = bench.measure(recorder, outcome.ran, image.program, held, bench.Options(50, 10, "n"))
     recorder.close()
-    found.close()
     rate = report.rate("bytes")
     assert report.bytes == 12 * n
     assert rate > 0.5 * report.limits["bytes"], rate

@@ -84,6 +84,7 @@ class Recorder:
         for address in self._freed:
             self.device.free(address)
         self.device.release_all(self._released)
+        self.device.close()
 
 
 class Times(NamedTuple):

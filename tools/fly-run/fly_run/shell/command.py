@@ -166,6 +166,8 @@ def _check_options(call: Call) -> None:
                 raise UsageError(f"--{option.replace('_', '-')} requires --bench")
     elif call.stats or call.trace or call.strict or call.inspect:
         raise UsageError("--bench measures what nothing else observes: run it by itself")
+    else:
+        _bench_options(call)
 
 
 def _reproducing_words(call: Call) -> list[str]:
@@ -233,39 +235,43 @@ def _run(
         mfma=call.mfma,
         strict=call.strict,
     )
-    opened = open_device(call.device, image.target, options)
+    device = open_device(call.device, image.target, options)
+    opened = _recorder(call, image, device) if call.bench else device
     try:
-        if not call.bench:
-            outcome = work(opened.load(image), opened)
-            return outcome, opened.name, opened.remarks, None
-        outcome, measured = _measured(call, image, work, opened, held)
-        return outcome, opened.name, opened.remarks, measured
+        outcome = work(opened.load(image), opened)
+        measured = _measured(call, image, outcome, opened, held) if call.bench else None
+        return outcome, device.name, device.remarks, measured
     finally:
         bar.close()
         opened.close()
 
 
-def _measured(
-    call: Call,
-    image: Image,
-    work: Callable[[Module, Device], Outcome],
-    opened: Device,
-    held: argument_values.Given,
-) -> tuple[Outcome, bench.Report]:
+def _recorder(call: Call, image: Image, device: Device) -> Any:
     from fly_run.shell import bench
 
-    asked = {"repetitions": call.repeat, "warm_up": call.warm_up, "flops": call.flops}
-    options = bench.Options(**{name: value for name, value in asked.items() if value is not None})
+    if call.kernel is None:
+        bench.check(image.program)
+    return bench.Recorder(device)
+
+
+def _measured(
+    call: Call, image: Image, outcome: Outcome, recorder: Any, held: argument_values.Given
+) -> bench.Report:
+    """What --bench measures behind a run."""
+    from fly_run.shell import bench
+
     program = image.program if call.kernel is None else None
-    bench.check(program)
-    recorder: Any = bench.Recorder(opened)
-    try:
-        outcome = work(opened.load(image), recorder)
-        if program is not None:
-            held = held.with_results(program, outcome.results)
-        return outcome, bench.measure(recorder, outcome.ran, program, held, options)
-    finally:
-        recorder.close()
+    if program is not None:
+        held = held.with_results(program, outcome.results)
+    return bench.measure(recorder, outcome.ran, program, held, _bench_options(call))
+
+
+def _bench_options(call: Call) -> bench.Options:
+    from fly_run.shell import bench
+
+    asked: dict[str, Any] = {"repetitions": call.repeat, "warm_up": call.warm_up}
+    asked["flops"] = call.flops
+    return bench.Options(**{name: value for name, value in asked.items() if value is not None})
 
 
 def _sizes(option: str, text: str) -> tuple[int, ...]:
