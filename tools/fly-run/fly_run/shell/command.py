@@ -66,8 +66,9 @@ def version() -> str:
 
     lines = [
         f"{TOOL} {__version__}",
-        f"device: emulator of {', '.join(registry.EMULATED)}; its results have not been compared"
-        " with hardware",
+        "devices: hip (not yet run on AMD hardware), cuda, exec:COMMAND, emulator",
+        f"emulator: {', '.join(registry.EMULATED)}; its results have not been compared with"
+        " hardware",
         "sums of matrix instructions:",
     ]
     notes: dict[str, list[str]] = {}

@@ -27,7 +27,10 @@ class Hip(Driver):
         "libamdhip64.so",
         "/opt/rocm/lib/libamdhip64.so",
     )
-    MISSING = "libamdhip64.so belongs to ROCm; install that, or use --device emulator"
+    MISSING = (
+        "libamdhip64.so belongs to ROCm; install that, use --device emulator, or compile for the"
+        " GPU that is here: --target, or FLY_TARGET"
+    )
     END = 3
     CALLS = calls(
         {
