@@ -142,7 +142,7 @@ def test_architectures():
 
 
 def test_limits():
-    """An H200: 6144 bits at 3.2 GHz, twice; 132 multiprocessors. An MI300X: 304 compute units."""
+    """6144 bits at 3.2 GHz, twice, and 132 multiprocessors; 8192 bits, and 304 compute units."""
     _, made = fake(Cuda)
     assert made.limits(0) == pytest.approx({"bytes": 4.917e12, "flops": 66.9e12}, rel=1e-3)
     _, made = fake(Hip, architectures=("gfx942:xnack-", "gfx1100"))

@@ -87,5 +87,5 @@ def entry_of(
     stub: Any = library.load(_TEXT, Options()).launch
     address = ctypes.cast(stub, ctypes.c_void_p).value
     assert address
-    # A launch does not wait for the device, so the GIL is kept.
+    # A launch does not wait for the device unless its queue is full, so the GIL is kept.
     return DriverEntry(address, made.kernels, made.error, stream=stream, end=context.driver.END)
