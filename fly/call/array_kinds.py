@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import MissingError
@@ -16,8 +17,11 @@ if TYPE_CHECKING:
     import numpy as np
 
 
+@dataclass(frozen=True)
 class TorchArrays:
-    """torch's CPU tensors. See `fly_run.launch.arrays.Arrays`."""
+    """torch's tensors on a device. See `fly_run.launch.arrays.Arrays`."""
+
+    device: Any = "cpu"
 
     def empty(
         self, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...], elements: int
@@ -26,7 +30,7 @@ class TorchArrays:
 
         kind = getattr(torch, ELEMENT_TYPES[dtype].long_name)
         try:
-            flat = torch.empty(elements, dtype=kind)
+            flat = torch.empty(elements, dtype=kind, device=self.device)
         except RuntimeError as error:  # torch's only error of its allocator
             raise MissingError(f"torch has no memory: {str(error).splitlines()[0]}") from None
         return flat.as_strided(shape, strides), self.memory(flat)
@@ -44,8 +48,12 @@ TORCH = TorchArrays()
 
 
 def arrays_for(values: Iterable[Any]) -> Arrays:
-    """torch's if one of the values is a tensor of torch, else NumPy's."""
+    """torch's if one of the values is a tensor of torch, on the first tensor's device; else
+    NumPy's."""
     torch = sys.modules.get("torch")
-    if torch is not None and any(isinstance(value, torch.Tensor) for value in values):
-        return TORCH
-    return NUMPY
+    if torch is None:
+        return NUMPY
+    tensor = next((value for value in values if isinstance(value, torch.Tensor)), None)
+    if tensor is None:
+        return NUMPY
+    return TORCH if tensor.device.type == "cpu" else TorchArrays(tensor.device)

@@ -1,6 +1,7 @@
 """Views an application's arrays as NumPy arrays of the same memory, without a copy.
 
-Accepts NumPy arrays, torch CPU tensors, and anything with `__array_interface__` or `__dlpack__`.
+Accepts NumPy arrays, torch tensors, and anything with `__array_interface__` or `__dlpack__`.
+Tensors on a GPU become descriptions of its memory (`fly_run.launch.device_arrays`).
 torch is never imported: a tensor can only come from a process that has already imported it.
 """
 
@@ -130,9 +131,10 @@ def dtype_of(data: Any, name: str) -> str:
 
 
 def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
-    if tensor.device.type != "cpu":
+    if tensor.device.type not in ("cpu", "cuda"):
         raise UsageError(
-            f"argument {name} is on {tensor.device}, but this device reads host memory",
+            f"argument {name} is on {tensor.device}, but kernels read host memory, or that of"
+            " torch's device cuda",
             hint=f"pass {name}.cpu()",
         )
     if tensor.layout is not torch.strided or tensor.is_conj() or tensor.is_neg():
@@ -146,12 +148,23 @@ def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
             f"argument {name}: elements of type {tensor.dtype} are not supported",
             hint=f"kernels support {', '.join(_TORCH.values())}",
         )
+    if tensor.device.type == "cuda":
+        return _on_device(tensor, dtype)
     plain = tensor.detach()  # shares memory; autograd does not track what kernels write
     if dtype in _ML_DTYPES.values():
         size = plain.element_size()
         bits = torch.int16 if size == 2 else torch.int8
         return Array(plain.view(bits).numpy().view(f"u{size}"), dtype)
     return Array(plain.numpy(), dtype)
+
+
+def _on_device(tensor: Any, dtype: str) -> Array:
+    """A tensor of CUDA, or of HIP, which torch calls cuda too."""
+    from fly_run.launch.device_arrays import device_array
+
+    place, row = ("cuda", tensor.device.index), ELEMENT_TYPES[dtype]
+    shape, strides = tuple(tensor.shape), tuple(tensor.stride())
+    return Array(device_array(place, tensor.data_ptr(), shape, strides, row.numpy), dtype)
 
 
 def as_value(value: Any, name: str) -> Any:

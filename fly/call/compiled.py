@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -154,7 +155,7 @@ class Compiled:
         def work(opened: Opened, image: Image) -> Outcome:
             return opened.run(program, image, values, viewed, arrays, reader)
 
-        return self._execute(work, device, options)
+        return self._execute(work, _with_place(device, self.image, viewed.values()), options)
 
     def check(self, values: Mapping[str, Any], viewed: Mapping[str, Any]) -> None:
         """Raises what `run_viewed` would raise for the arguments by themselves."""
@@ -192,12 +193,16 @@ class Compiled:
 
             locate(error, image, self._module, self._chain)
 
+        from fly.call.arrays import as_value, is_array
+
         program = self._program()
+        viewed = [as_value(value, "") for value in arguments if is_array(value)]
+        chosen = _with_place(device, image, viewed)
         made = native.compile(
             program,
             image,
             arguments,
-            lambda: runtime.device(device, image.target),
+            lambda: runtime.device(chosen, image.target),
             located,
             host.for_native(),
         )
@@ -267,6 +272,7 @@ class Compiled:
             for index, value in enumerate(args)
         ]
         call = bind_arguments(self.image, kernel, grid, block, viewed, dynamic_lds)
+        device = _with_place(device, self.image, viewed)
         return self._execute(lambda opened, image: opened.run_kernel(call, image), device, options)
 
     def __repr__(self) -> str:
@@ -303,6 +309,19 @@ class Compiled:
         if done.returncode:
             raise InputError(f"llvm-objdump: {done.stderr.decode(errors='replace').strip()}")
         return done.stdout.decode(errors="replace")
+
+
+def _with_place(device: str, image: Image, values: Iterable[Any]) -> str:
+    """The device that is meant: the one that the first tensor in device memory is on, where
+    `device` leaves that open."""
+    # There is no such tensor before the module was imported that describes them.
+    if "fly_run.launch.device_arrays" not in sys.modules:
+        return device
+    from fly_run.devices.registry import numbered
+    from fly_run.launch.device_arrays import some_place
+
+    place = some_place(values)
+    return device if place is None else numbered(device, image.target, place[1])
 
 
 def load(source: bytes | str | os.PathLike[str]) -> Compiled:

@@ -379,10 +379,10 @@ def jit(
 ) -> Any:
     """Compiles a host function when it is called with arrays, and launches its kernels.
 
-    `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto" or
-    "emulator". `options` say how the host function runs. The other keywords are what LLVM does: see
-    `fly.chains.tuning.Tuning`; each has an environment variable that says it for functions whose
-    decorator does not. `chain` replaces all of that.
+    `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto",
+    "emulator", "hip", "cuda:1", … (docs/devices.md). `options` say how the host function runs. The
+    other keywords are what LLVM does: see `fly.chains.tuning.Tuning`; each has an environment
+    variable that says it for functions whose decorator does not. `chain` replaces all of that.
     """
     tuned = tuning.check(keywords)
     if chain is not None and tuned:

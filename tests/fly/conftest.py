@@ -25,6 +25,7 @@ def shared_handlers(handlers: Path, private_cache: Path) -> None:
 
 
 # Tests of optional packages are collected only if those are installed.
+_NEEDED = {"torch": "torch", "torch_gpu": "torch", "ml_dtypes": "ml_dtypes"}
 collect_ignore = [
-    f"test_{package}.py" for package in ("torch", "ml_dtypes") if find_spec(package) is None
+    f"test_{name}.py" for name, package in _NEEDED.items() if find_spec(package) is None
 ]

@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
 from fly_image.amd.code_object import CodeObject
+from fly_run.devices.gpu import device as gpu_device
+from fly_run.devices.gpu import driver as drivers
 from fly_run.devices.registry import open_device
 from fly_run.launch.execution import run
 from fly_run.launch.launch import Lds, bind_arguments, launch
@@ -180,15 +182,19 @@ def test_local_memory_follows_the_static(assemble):
         bind_arguments(code, "local", 1, 64, [bytes(4), Lds(8), np.zeros(1)])
 
 
-def test_devices_are_named():
-    with pytest.raises(MissingError, match="launches on its emulator only") as caught:
+def test_devices_are_named(monkeypatch):
+    monkeypatch.setattr(drivers, "find", lambda names: None)
+    monkeypatch.setattr(gpu_device, "_drivers", {})
+    with pytest.raises(MissingError, match="HIP's library is not here: no libamdhip64") as caught:
         open_device("hip", "gfx942")
     assert caught.value.exit_code == 3
-    with pytest.raises(MissingError):
-        open_device("cuda", "gfx942")
+    with pytest.raises(
+        MissingError, match=r"CUDA's driver is not here: no libcuda\.so\.1, libcuda"
+    ):
+        open_device("cuda:1", "sm_90a")
     with pytest.raises(UsageError) as caught_name:
         open_device("gpu", "gfx942")
-    assert caught_name.value.hint == "devices: auto, emulator, hip, cuda"
+    assert caught_name.value.hint == "devices: auto, emulator, hip, cuda, exec:COMMAND"
 
 
 @pytest.mark.parametrize(

@@ -272,18 +272,20 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             ],
         ),
         (
-            ("add.hsaco", *GOOD, "C=c.npy", "--device", "hip"),
-            3,
+            ("add.hsaco", *GOOD, "C=c.npy", "--device", "exec: "),
+            2,
             [
-                "this version of fly-run launches on its emulator only, not through ROCm's HIP"
-                " runtime",
-                "use --device emulator, which needs no GPU",
+                "--device exec: names no command",
+                "write --device 'exec:my-launcher --fast'",
             ],
         ),
         (
             ("add.hsaco", *GOOD, "C=c.npy", "--device", "abacus"),
             2,
-            ["--device abacus: no such device", "devices: auto, emulator, hip, cuda"],
+            [
+                "--device abacus: no such device",
+                "devices: auto, emulator, hip, cuda, exec:COMMAND",
+            ],
         ),
         (
             ("add.hsaco", *GOOD, "C=c.npy", "--grid", "4"),

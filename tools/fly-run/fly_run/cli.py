@@ -28,13 +28,13 @@ def command(
         ),
     ] = None,
     device: Annotated[
-        str, typer.Option(metavar="auto|hip|cuda|emulator", help="Device to run on.")
+        str, typer.Option(metavar="auto|hip|cuda|emulator|exec:COMMAND", help="Device to run on.")
     ] = "auto",
     inspect: Annotated[
         bool, typer.Option("--inspect", help="Print kernels, arguments and program; run nothing.")
     ] = False,
     json: Annotated[
-        bool, typer.Option("--json", help="Print --inspect, --stats or --trace as JSON.")
+        bool, typer.Option("--json", help="Print --inspect, --stats, --trace or --bench as JSON.")
     ] = False,
     kernel: Annotated[
         str | None, typer.Option(metavar="NAME", help="Launch this kernel without a program.")
@@ -68,6 +68,20 @@ def command(
     stats: Annotated[
         bool, typer.Option("--stats", help="Print statistics of the launches (emulator).")
     ] = False,
+    bench: Annotated[
+        bool, typer.Option("--bench", help="Repeat the launches, and print how long they take.")
+    ] = False,
+    repeat: Annotated[
+        int | None, typer.Option(metavar="N", help="Number of repetitions, for --bench. [100]")
+    ] = None,
+    warm_up: Annotated[
+        int | None,
+        typer.Option(metavar="N", help="Repetitions before those, which do not count. [10]"),
+    ] = None,
+    flops: Annotated[
+        str | None,
+        typer.Option(metavar="EXPR", help="FLOPs of the program, as in 2*m*n*k, for --bench."),
+    ] = None,
     mfma: Annotated[
         str,
         typer.Option(metavar="exact|fast", help="How matrix instructions sum (emulator)."),
@@ -100,7 +114,7 @@ def command(
         shell.Call(
             words=tuple(words or ()),
             device=device,
-            inspect=inspect or (json and not (stats or trace)),
+            inspect=inspect or (json and not (stats or trace or bench)),
             json=json,
             kernel=kernel,
             grid=grid,
@@ -116,6 +130,10 @@ def command(
             trace_only=tuple(trace_only or ()),
             trace_limit=trace_limit,
             quiet=quiet,
+            bench=bench,
+            repeat=repeat,
+            warm_up=warm_up,
+            flops=flops,
         )
     )
 

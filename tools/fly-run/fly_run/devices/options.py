@@ -42,6 +42,19 @@ class Options:
         """Whether a device with these options serves a single caller, who observes its launches."""
         return bool(self.observers or self.strict or self.progress)
 
+    @property
+    def emulators(self) -> str | None:
+        """The first of these options that asks for something that only the emulator does, as the
+        command line calls it."""
+        asked = (
+            ("--strict (FLY_STRICT)", self.strict),
+            ("--stats or --trace", bool(self.observers)),
+            ("--max-instructions", self.max_instructions is not None),
+            ("--threads", self.threads is not None),
+            (f"--mfma {self.mfma}", self.mfma != MFMA[0]),
+        )
+        return next((option for option, is_asked in asked if is_asked), None)
+
 
 DEFAULTS = Options()
 

@@ -65,13 +65,21 @@ class Device(Protocol):
     """A GPU, or an emulation of one, that runs images for `target`.
 
     `name` is shown to users. `concurrent` tells whether threads may use the device simultaneously;
-    otherwise they take turns (`fly_run.launch.runtime`). `instructions` counts the wave
-    instructions executed so far; None if the device does not count them.
+    otherwise they take turns (`fly_run.launch.runtime`). `own_memory` tells that kernels see the
+    device's memory only: `adopt` refuses host memory, and `place` is where tensors are that need no
+    copy, as torch calls it. `instructions` counts the wave instructions executed so far; None if
+    the device does not count them.
     """
 
     name: str
     target: str
     concurrent: bool
+    own_memory: bool
+
+    @property
+    def place(self) -> tuple[str, int] | None:
+        """("cuda", 0), or None for a device of host memory."""
+        ...
 
     @property
     def instructions(self) -> int | None: ...

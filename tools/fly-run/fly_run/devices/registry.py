@@ -1,5 +1,10 @@
 """The registry of devices: name → factory, resolved on use.
 
+    auto            the first of the target's devices (`AUTO`) that is here
+    hip, cuda       a GPU; "cuda:1" is the second
+    emulator
+    exec:COMMAND    a command that launches (`fly_run.devices.external`)
+
 Another package adds a device as an entry point of the group `fly.devices`, with the name that
 `--device` takes, for a factory with the signature (target, options) → Device. Entry points are
 only consulted for names that are not in the table.
@@ -7,37 +12,81 @@ only consulted for names that are not in the table.
 
 from __future__ import annotations
 
+import contextlib
+
 from fly_common.errors import MissingError, UsageError
+from fly_common.quoting import quoted
 from fly_common.resolve import entry_points, resolve
 
 from fly_run.devices.options import Options, in_environment
 from fly_run.devices.protocol import Device
 
 GROUP = "fly.devices"
+# Factories (target, options) → Device. Those of `NUMBERED` take the device's number, or None, too.
 DEVICES: dict[str, str] = {
     "emulator": "fly_run.emulator.machine:Emulator",
+    "hip": "fly_run.devices.gpu.hip:open_hip",
+    "cuda": "fly_run.devices.gpu.cuda:open_cuda",
 }
-AUTO = "emulator"  # the emulator is available on every machine
-# Reserved names without a device yet, and the hint for each.
-NOT_HERE = {
-    "hip": "this version of fly-run launches on its emulator only, not through ROCm's HIP runtime",
-    "cuda": "this version of fly-run launches on its emulator only, and runs AMD GPU code only",
-}
+NUMBERED = frozenset(("hip", "cuda"))
+COMMAND = "exec"
+# The devices that "auto" tries, by the beginning of a target's name. Code of other targets is the
+# emulator's, which refuses what it does not run.
+AUTO: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("gfx", ("hip", "emulator")),
+    ("sm_", ("cuda",)),
+    ("", ("emulator",)),
+)
 
 
 def open_device(name: str, target: str, options: Options | None = None) -> Device:
-    """Opens a device for code of `target` ("gfx942"), exclusive to the caller; `name` is a key of
-    DEVICES, an entry point's name, or "auto". MissingError if it is not available here or does not
-    run that target. `fly_run.launch.runtime.device` returns the one that the process shares."""
-    name = AUTO if name == "auto" else name
+    """Opens a device for code of `target` ("gfx942"), exclusive to the caller; `name` is as above.
+    MissingError if it is not available here or does not run that target.
+    `fly_run.launch.runtime.device` returns the one that the process shares."""
     options = in_environment(options)
+    if name == "auto":
+        return _first(target, options)
+    kind, colon, rest = name.partition(":")
+    if kind == COMMAND and colon:
+        from fly_run.devices.external import External
+
+        return External(target, options, rest)
+    if kind in NUMBERED:
+        return resolve(DEVICES[kind])(target, options, _number(name, rest) if colon else None)
     if name in DEVICES:
         return resolve(DEVICES[name])(target, options)
     guests = entry_points(GROUP)
     for guest in guests:
         if guest.name == name:
             return guest.load()(target, options)
-    if name in NOT_HERE:
-        raise MissingError(NOT_HERE[name], hint="use --device emulator, which needs no GPU")
-    known = ", ".join(["auto", *DEVICES, *NOT_HERE, *(guest.name for guest in guests)])
+    known = ", ".join(["auto", *DEVICES, f"{COMMAND}:COMMAND", *(guest.name for guest in guests)])
     raise UsageError(f"--device {name}: no such device", hint=f"devices: {known}")
+
+
+def numbered(name: str, target: str, number: int) -> str:
+    """The name of the GPU of this number where `name` leaves the number open: "cuda:1" for
+    "auto"."""
+    if name == "auto":
+        names = next(names for start, names in AUTO if target.startswith(start))
+        name = next((one for one in names if one in NUMBERED), name)
+    return f"{name}:{number}" if name in NUMBERED else name
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isdecimal() or len(text) > 4:
+        raise UsageError(
+            f"--device {name}: {quoted(text)} is not the number of a device",
+            hint="devices are counted from 0: cuda:0",
+        )
+    return int(text)
+
+
+def _first(target: str, options: Options) -> Device:
+    """The device that "auto" stands for. An option of the emulator asks for the emulator."""
+    names = next(names for start, names in AUTO if target.startswith(start))
+    if options.emulators is not None and "emulator" in names:
+        names = ("emulator",)
+    for name in names[:-1]:
+        with contextlib.suppress(MissingError):
+            return resolve(DEVICES[name])(target, options)
+    return resolve(DEVICES[names[-1]])(target, options)

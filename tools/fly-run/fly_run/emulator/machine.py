@@ -57,6 +57,8 @@ class Emulator:
 
     name = "emulator"
     concurrent = False
+    own_memory = False
+    place = None
 
     def __init__(self, target: str, options: Options | None = None):
         options = in_environment(options)

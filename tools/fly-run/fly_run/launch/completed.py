@@ -10,7 +10,8 @@ from fly_run.devices.protocol import Device, Function, Stream, Triple
 
 class Ran(NamedTuple):
     """A launch that ended. `instructions` counts wave instructions, None where a device can't;
-    `seconds` is wall-clock time with `synchronize`."""
+    `seconds` is wall-clock time up to the end of the kernel, or of the launch where nothing waited
+    for the kernel."""
 
     kernel: str
     grid: Triple
@@ -34,13 +35,15 @@ def launch_packed(
     shared: int,
     packed: bytes,
     stream: Stream | None = None,
+    wait: bool = True,
 ) -> Ran:
-    """Launches a kernel with packed arguments, and waits for it. A grid of no workgroups is passed
-    over."""
+    """Launches a kernel with packed arguments, and waits for it unless told otherwise. A grid of no
+    workgroups is passed over."""
     before, start = device.instructions, time.perf_counter()
     if 0 not in grid:
         device.launch(function, grid, block, packed, shared, stream)
-        device.synchronize()
+        if wait:
+            device.synchronize()
     after = device.instructions
     count = None if before is None or after is None else after - before
     return Ran(kernel, grid, block, shared, time.perf_counter() - start, count)

@@ -14,7 +14,7 @@ from fly_run.launch.arrays import NUMPY, Arrays
 from fly_run.launch.checking import check
 from fly_run.launch.completed import Ran
 from fly_run.launch.machine import DeviceMachine, Held
-from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.memory import Memory, place_of, span_of
 from fly_run.launch.tensors import extents_of
 
 if TYPE_CHECKING:
@@ -42,16 +42,18 @@ def run(
 ) -> Outcome:
     """Runs a program on arguments by name: arrays of `arrays`, numbers, streams. `viewed` has the
     arrays as NumPy's, which they are already where it is None. The arrays that kernels write hold
-    the results when it returns; the device sees them as long as this takes.
+    the results when it returns; the device sees them as long as this takes. Arrays in the device's
+    own memory are used where they are, and nothing waits for the kernels.
 
     Errors are those of `checking.check`, of the reader, of the device.
     """
     checked, scalars = check(program, values if viewed is None else viewed)
+    tensors = [p for p in program.parameters if isinstance(p, Tensor)]
+    place = place_of(checked)
     memory = Memory(device)
-    machine = DeviceMachine(program, image, module, device, memory, arrays)
+    machine = DeviceMachine(program, image, module, device, memory, arrays, place)
     try:
         arguments: dict[str, Any] = dict(scalars)
-        tensors = [p for p in program.parameters if isinstance(p, Tensor)]
         spans = [(p.name, span_of(checked[p.name]), p.access != "r") for p in tensors]
         for parameter, address in zip(tensors, memory.adopt_all(spans), strict=True):
             name = parameter.name
@@ -60,7 +62,10 @@ def run(
         for parameter in program.parameters:
             if isinstance(parameter, Stream) and parameter.name in values:
                 arguments[parameter.name] = values[parameter.name]
-        return Outcome(_outside(reader(program, machine, arguments)), machine.ran)
+        results = reader(program, machine, arguments)
+        if place is None:
+            memory.to_host()
+        return Outcome(_outside(results), machine.ran)
     finally:
         memory.close()
 

@@ -17,7 +17,7 @@ from fly_run.devices.protocol import Device, Module
 from fly_run.launch import runtime
 from fly_run.launch.completed import Ran, launch_packed
 from fly_run.launch.limits import check_launch
-from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.memory import Memory, place_of, span_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +51,7 @@ class KernelCall(NamedTuple):
 
     def run(self, module: Module, device: Device) -> list[Ran]:
         """Runs it; the arrays that are writable hold the results when it returns."""
+        wait = place_of(self.arrays) is None
         memory = Memory(device)
         try:
             packed = bytearray(self.packed)
@@ -59,8 +60,11 @@ class KernelCall(NamedTuple):
             for (offset, _), address in zip(self.pointers, memory.adopt_all(spans), strict=True):
                 packed[offset : offset + 8] = address.to_bytes(8, "little")
             function = module.function(self.kernel)
-            launched = (self.grid, self.block, self.shared)
-            return [launch_packed(device, function, self.kernel, *launched, bytes(packed))]
+            launched = (self.grid, self.block, self.shared, bytes(packed))
+            ran = launch_packed(device, function, self.kernel, *launched, wait=wait)
+            if wait:
+                memory.to_host()
+            return [ran]
         finally:
             memory.close()
 

@@ -1,7 +1,8 @@
 """Limits of the hardware on launches.
 
 Sources: the AQL dispatch packet of the HSA Runtime specification (grid sizes are 32-bit counts of
-work items).
+work items); the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
+(grid sizes are counts of blocks).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from fly_target import registry
 
 MOST_SHARED = max(row.lds for row in registry.BUILT_IN.values())  # bytes per workgroup
 MOST_WORK_ITEMS = (1 << 32) - 1  # per dimension of a grid
+_CUDA_GRID = ((1 << 31) - 1, 65535, 65535)
 
 Triple = tuple[int, int, int]
 
@@ -38,8 +40,13 @@ def check_launch(
         )
     if min(grid) < 0:
         raise InputError(f"{name}: a grid of {show(grid)} workgroups")
+    most = grid_of(target)
+    if most is not None:
+        for count, limit, axis in zip(grid, most, "xyz", strict=True):
+            if count > limit:
+                raise InputError(f"{name}: {count} workgroups in {axis}; {target} has {limit}")
     for count, items, axis in zip(grid, block, "xyz", strict=True):
-        if count * items > MOST_WORK_ITEMS:
+        if most is None and count * items > MOST_WORK_ITEMS:
             raise InputError(
                 f"{name}: {count} workgroups of {items} in {axis} are more than"
                 f" {MOST_WORK_ITEMS} work items"
@@ -51,6 +58,11 @@ def check_launch(
             f"{name}: {kernel.shared_bytes} bytes of static and {lds} of dynamic LDS;"
             f" {target} has {room}"
         )
+
+
+def grid_of(target: str) -> Triple | None:
+    """The most workgroups of a grid in each dimension; None where work items are limited."""
+    return _CUDA_GRID if target.startswith("sm_") else None
 
 
 def show(triple: Triple) -> str:

@@ -1,4 +1,4 @@
-"""A device as a machine for host programs: tensors are arrays of host memory that it adopts."""
+"""A device as a machine for host programs: tensors are arrays of host memory, or device memory."""
 
 from __future__ import annotations
 
@@ -24,22 +24,26 @@ from fly_run.launch.memory import Adopted, Memory, span_of
 if TYPE_CHECKING:
     import numpy as np
 
+    from fly_run.launch.device_arrays import Place
+
 
 @dataclass(frozen=True, eq=False)
 class Held:
     """A tensor: what the caller sees of it, its memory, and where the device sees element zero.
     `adopted` is the memory of a tensor that the program allocated: the device sees it until the
-    program frees the tensor, or no name stands for it any more."""
+    program frees the tensor, or no name stands for it any more. `base` is what a view is of."""
 
     value: Any
     array: np.ndarray
     extents: Extents
     address: int
     adopted: Adopted | None = None
+    base: Held | None = None
 
 
 class DeviceMachine:
-    """A `fly_host.machine.Machine` on a device. `ran` lists the launches."""
+    """A `fly_host.machine.Machine` on a device. `ran` lists the launches. Tensors that are on the
+    device (`place`) are used where they are, and nothing waits."""
 
     def __init__(
         self,
@@ -49,7 +53,9 @@ class DeviceMachine:
         device: Device,
         memory: Memory,
         arrays: Arrays,
+        place: Place | None = None,
     ):
+        self.place = place
         self.program, self.image = program, image
         self.module, self.device = module, device
         self.memory, self.arrays = memory, arrays
@@ -62,7 +68,7 @@ class DeviceMachine:
     ) -> Held:
         check_room(buffer, shape, strides, elements)
         value, whole = self.arrays.empty(buffer.dtype, shape, strides, elements)
-        adopted = self.memory.adopt(span_of(whole), buffer.name)
+        adopted = self.memory.adopt(span_of(whole), buffer.name, fresh=True)
         array, extents = self.arrays.memory(value), Extents(shape, strides)
         return Held(value, array, extents, adopted.address, adopted)
 
@@ -75,7 +81,8 @@ class DeviceMachine:
     ) -> Held:
         value = self.arrays.strided(tensor.value, shape, strides, offset)
         address = tensor.address + offset * tensor.array.itemsize
-        return Held(value, self.arrays.memory(value), Extents(shape, strides), address)
+        array, extents = self.arrays.memory(value), Extents(shape, strides)
+        return Held(value, array, extents, address, base=tensor)
 
     def extents(self, tensor: Held) -> Extents:
         return tensor.extents
@@ -110,17 +117,21 @@ class DeviceMachine:
         packed = packing.pack(launch, kernel, self.program, addresses)
         function = self.module.function(launch.kernel)
         made = (launch.kernel, grid, block, shared, packed, stream)
-        self.ran.append(launch_packed(self.device, function, *made))
+        self.ran.append(launch_packed(self.device, function, *made, wait=self.place is None))
 
     def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Held, ...]:
         def outside(value: Any) -> Any:
             return value.value if isinstance(value, Held) else value
 
-        self.device.synchronize()
+        if self.place is None:
+            self.device.synchronize()
+            self.memory.to_host()
         named = {name: outside(value) for name, value in keywords.items()}
         made = call_library(self.program, call, [outside(value) for value in arguments], named)
         if len(made) != len(call.results):
             wrong_count(call, made)
+        if self.place is None:
+            self.memory.to_device()
         return tuple(
             self._made(name, value) for name, value in zip(call.results, made, strict=True)
         )

@@ -24,7 +24,7 @@ from fly_run.launch import machine
 from fly_run.launch.checking import check
 from fly_run.launch.completed import Ran, launch_packed
 from fly_run.launch.execution import Outcome
-from fly_run.launch.limits import MOST_SHARED
+from fly_run.launch.limits import MOST_SHARED, grid_of
 
 if TYPE_CHECKING:
     from fly_host.native.calling import Native
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fly_run.launch.runtime import Opened
 
 _HEADER = struct.Struct("<8q")
+_PLACES = {2: "cuda", 10: "cuda"}  # DLPack's device types → torch's; torch calls HIP's cuda
 
 
 def limits_of(program: Program, image: Image) -> list[KernelLimits]:
@@ -49,6 +50,7 @@ def _limits(launch: Launch, image: Image) -> KernelLimits:
         kernel.max_threads,
         (row.lds if row else MOST_SHARED) - kernel.shared_bytes,
         kernel.required_block,
+        grid_of(image.target),
     )
 
 
@@ -69,6 +71,7 @@ def compile(
     services, opened = Services(program, image), current()
     module = opened.module(image)
     functions = [module.function(launch.kernel) for launch in program.launches]
+    _check_places(made, opened)
     entry = opened.device.driver_entry(functions) if ran is None else None
     if entry is not None:
         return calling.compile(made, entry, services, options)
@@ -76,6 +79,16 @@ def compile(
     native = calling.compile(made, PythonEntry(runner.run), services, options)
     runner.ready = [runner.prepare(batch) for batch in native.batches]
     return native
+
+
+def _check_places(made: specialisation.Specialisation, opened: Opened) -> None:
+    """Unavailable where tensors are not where the device sees them: Python copies them there, or
+    says why not."""
+    place = getattr(opened.device, "place", None)
+    for name, array in (*made.arrays.items(), ("what the program makes", made.made)):
+        found = _PLACES.get(array.device[0])
+        if (None if found is None else (found, array.device[1])) != place:
+            raise Unavailable(f"{name} is not in the memory of {opened.device.name}")
 
 
 def run(program: Program, image: Image, values: Mapping[str, Any], opened: Opened) -> Outcome:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import fly_image
 from fly_common import filter
@@ -21,11 +22,15 @@ from fly_host.program import Program
 from fly_image.image import Image
 
 from fly_run.devices.options import MFMA, Options
+from fly_run.devices.protocol import Device
 from fly_run.devices.registry import open_device
 from fly_run.launch import launch, readers
 from fly_run.launch.execution import Outcome
 from fly_run.launch.runtime import Opened
 from fly_run.shell import argument_text, argument_values, npy, observing, report
+
+if TYPE_CHECKING:
+    from fly_run.shell import bench
 
 TOOL = "fly-run"
 
@@ -52,6 +57,10 @@ class Call:
     trace_only: tuple[str, ...] = ()
     trace_limit: int | None = None
     quiet: bool = False
+    bench: bool = False
+    repeat: int | None = None
+    warm_up: int | None = None
+    flops: str | None = None
 
 
 def version() -> str:
@@ -60,8 +69,9 @@ def version() -> str:
 
     lines = [
         f"{TOOL} {__version__}",
-        f"device: emulator of {', '.join(registry.EMULATED)}; its results have not been compared"
-        " with hardware",
+        "devices: hip (not yet run on AMD hardware), cuda, exec:COMMAND, emulator",
+        f"emulator: {', '.join(registry.EMULATED)}; its results have not been compared with"
+        " hardware",
         "sums of matrix instructions:",
     ]
     notes: dict[str, list[str]] = {}
@@ -93,15 +103,19 @@ def call(call: Call) -> None:
     _check_destinations(held.destinations)
     watch = observing.Watching.of(call)
     with _kept(call, path, data), watch.tracing():
-        outcome, name, remarks = _run(call, image, work, watch)
+        outcome, name, remarks, measured = _run(call, image, work, watch, held)
     ran = outcome.ran
     if call.kernel is None and image.program is not None:
         held = held.with_results(image.program, outcome.results)
     for result, destination in held.destinations.items():
         filter.write_atomically(Path(destination), npy.dump(held.values[result]))
     if not call.quiet:
-        report.report(held, ran, name, remarks)
+        report.report(held, ran if measured is None else [], name, remarks)
     watch.report()
+    if measured is not None and call.json:
+        filter.write_output(measured.json().encode(), None)
+    elif measured is not None:
+        report.table(measured.rows(), measured.lines())
 
 
 @contextlib.contextmanager
@@ -150,6 +164,14 @@ def _check_options(call: Call) -> None:
     if call.mfma not in MFMA:
         raise UsageError(f"--mfma {call.mfma}: expected exact or fast")
     readers.check("--host", call.host)
+    if not call.bench:
+        for option in ("repeat", "warm_up", "flops"):
+            if getattr(call, option) is not None:
+                raise UsageError(f"--{option.replace('_', '-')} requires --bench")
+    elif call.stats or call.trace or call.strict or call.inspect:
+        raise UsageError("--bench measures what nothing else observes: run it by itself")
+    else:
+        _bench_options(call)
 
 
 def _reproducing_words(call: Call) -> list[str]:
@@ -164,6 +186,7 @@ def _reproducing_words(call: Call) -> list[str]:
     told += ["--host", call.host] if call.host != "auto" else []
     told += ["--strict"] if call.strict else []
     told += ["--inspect"] if call.inspect else []
+    told += ["--bench"] if call.bench else []
     return [*told, *split(call.words)[1]]
 
 
@@ -210,8 +233,9 @@ def _run(
     image: Image,
     work: Callable[[Opened], Outcome],
     watch: observing.Watching,
-) -> tuple[Outcome, str, tuple[str, ...]]:
-    """Launches; the outcome, the device's name and its remarks."""
+    held: argument_values.Given,
+) -> tuple[Outcome, str, tuple[str, ...], bench.Report | None]:
+    """Launches; the outcome, the device's name, its remarks, and what --bench measured."""
     bar = report.ProgressBar()
     options = Options(
         max_instructions=call.max_instructions,
@@ -222,13 +246,43 @@ def _run(
         strict=call.strict,
     )
     device = open_device(call.device, image.target, options)
-    opened = Opened(device, shared=False)
+    recorder = _recorder(call, image, device) if call.bench else device
+    opened = Opened(recorder, shared=False)
     try:
         outcome = work(opened)
-        return outcome, device.name, device.remarks
+        measured = _measured(call, image, outcome, recorder, held) if call.bench else None
+        return outcome, device.name, device.remarks, measured
     finally:
         bar.close()
         opened.close()
+
+
+def _recorder(call: Call, image: Image, device: Device) -> Any:
+    from fly_run.shell import bench
+
+    if call.kernel is None:
+        bench.check(image.program)
+    return bench.Recorder(device)
+
+
+def _measured(
+    call: Call, image: Image, outcome: Outcome, recorder: Any, held: argument_values.Given
+) -> bench.Report:
+    """What --bench measures behind a run."""
+    from fly_run.shell import bench
+
+    program = image.program if call.kernel is None else None
+    if program is not None:
+        held = held.with_results(program, outcome.results)
+    return bench.measure(recorder, outcome.ran, program, held, _bench_options(call))
+
+
+def _bench_options(call: Call) -> bench.Options:
+    from fly_run.shell import bench
+
+    asked: dict[str, Any] = {"repetitions": call.repeat, "warm_up": call.warm_up}
+    asked["flops"] = call.flops
+    return bench.Options(**{name: value for name, value in asked.items() if value is not None})
 
 
 def _sizes(option: str, text: str) -> tuple[int, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from fly_run.launch import dtypes
@@ -25,14 +26,21 @@ def report(given: Given, ran: list[Ran], device: str, remarks: tuple[str, ...]) 
         ("name", "dtype", "shape", "min", "max", "mean", "first", "result"),
         *(_row(given, name, value) for name, value in given.values.items()),
     ]
-    if sys.stderr.isatty():
-        print_rich(rows)
-    else:
-        print("\n".join(aligned(rows)), file=sys.stderr)
+    table(rows)
     for one in ran:
         print(_launched(one, device), file=sys.stderr)
     for remark in remarks:
         print(remark, file=sys.stderr)
+
+
+def table(rows: list[tuple[str, ...]], lines: Sequence[str] = ()) -> None:
+    """Prints a table, and lines below it."""
+    if sys.stderr.isatty():
+        print_rich(rows)
+    else:
+        print("\n".join(aligned(rows)), file=sys.stderr)
+    for line in lines:
+        print(line, file=sys.stderr)
 
 
 def _row(given: Given, name: str, value: Any) -> tuple[str, ...]:

@@ -1,0 +1,420 @@
+"""The device behind a driver: memory, launches, order, faults. Its memory is not host memory."""
+
+from __future__ import annotations
+
+import gc
+import os
+import struct
+import threading
+
+import numpy as np
+import pytest
+from fly_common.errors import Fault, FlyError, InputError, MissingError, UsageError
+from fly_run.devices.gpu.cuda import Cuda
+from fly_run.devices.gpu.device import Gpu
+from fly_run.devices.gpu.hip import Hip
+from fly_run.devices.gpu.order import handle_of
+from fly_run.devices.protocol import FROM_DEVICE, ON_DEVICE, TO_DEVICE
+from gpu_support.drivers import FakeGpu, Illegal, vadd
+from gpu_support.images import FakeImage, kernel
+from gpu_support.prototypes import CUDA, HIP
+
+ONE = (1, 1, 1)
+
+
+def illegal(gpu, launch):
+    raise Illegal
+
+
+KERNELS = {
+    "add": kernel("add", "p", "p", "p", 8),
+    "wild": kernel("wild", "p"),
+    "none": kernel("none"),
+    "shared": kernel("shared", "p", shared_bytes=1024),
+}
+
+
+@pytest.fixture(params=[Cuda, Hip], ids=["cuda", "hip"])
+def kind(request):
+    return request.param
+
+
+def opened(kind, target=None, ordinal=None, away=False, **options):
+    """A device; `away`: the thread uses another one."""
+    if kind is Hip:
+        options.setdefault("architectures", ("gfx942:sramecc+", "gfx942", "gfx90a"))
+    gpu = FakeGpu(**options)
+    gpu.kernels |= {"add": vadd, "wild": illegal, "none": lambda *_: None}
+    gpu.kernels["shared"] = lambda *_: None
+    driver = kind(gpu.library(CUDA if kind is Cuda else HIP))
+    gpu._current.context = 2 if away else 0
+    target = target or ("sm_90a" if kind is Cuda else "gfx942")
+    return gpu, Gpu(driver, target, ordinal)
+
+
+def image(device, **fields):
+    return FakeImage(KERNELS, device.target, **fields)
+
+
+def run_add(gpu, device, n=1000, stream=None):
+    """Runs `add` by the protocol, as its module's docstring says; whether the sum is right."""
+    a, b = np.random.default_rng(n).random((2, n), np.float32)
+    c = np.zeros(n, np.float32)
+    places = [device.alloc(one.nbytes, name) for one, name in ((a, "A"), (b, "B"), (c, "C"))]
+    for place, array in zip(places, (a, b), strict=False):
+        device.copy(place, array.ctypes.data, array.nbytes, TO_DEVICE, stream)
+    packed = struct.pack("<3Qq", *places, n)
+    function = device.load(image(device)).function("add")
+    device.launch(function, (-(-n // 64), 1, 1), (64, 1, 1), packed, 0, stream)
+    device.copy(c.ctypes.data, places[2], c.nbytes, FROM_DEVICE, stream)
+    device.synchronize(stream)
+    for place in places:
+        device.free(place)
+    return bool((c == a + b).all())
+
+
+def test_a_kernel_runs(kind):
+    gpu, device = opened(kind)
+    assert device.name == f"{kind.NAME}:0 (Fake 0)"
+    assert run_add(gpu, device)
+    assert not gpu.memory
+    (launch,) = gpu.launches
+    assert (launch.grid, launch.block, launch.shared) == ((16, 1, 1), (64, 1, 1), 0)
+
+
+def test_memory_is_zeroed_and_copied_on_the_device(kind):
+    gpu, device = opened(kind)
+    a, b = device.alloc(16), device.alloc(16)
+    assert not gpu.bytes_at(a, 16).any()
+    text = np.frombuffer(b"0123456789abcdef", np.uint8)
+    device.copy(a, text.ctypes.data, 16, TO_DEVICE)
+    device.copy(b + 4, a, 8, ON_DEVICE)
+    assert gpu.bytes_at(b, 16).tobytes() == b"\0\0\0\00001234567".replace(b"00", b"0") + b"\0" * 4
+    device.copy(b, a, 0, ON_DEVICE)
+    device.free(a)
+    with pytest.raises(UsageError, match="no memory was allocated at 0x"):
+        device.free(a)
+    device.close()
+    assert not gpu.memory
+
+
+def test_memory_of_no_bytes_has_an_address(kind):
+    gpu, device = opened(kind)
+    assert device.alloc(0) in gpu.memory
+
+
+def test_host_memory_is_not_adopted(kind):
+    _, device = opened(kind)
+    assert device.own_memory
+    with pytest.raises(MissingError, match=r"\(Fake 0\) does not see host memory") as caught:
+        device.adopt(4096, 16)
+    assert caught.value.hint == "allocate memory of the device, and copy: alloc, copy"
+    with pytest.raises(MissingError):
+        device.adopt_all([("A", 4096, 16, True)])
+    assert device.adopt_all([]) == []
+    with pytest.raises(UsageError, match="no buffer begins at 0x1000"):
+        device.release_all([4096])
+
+
+def test_out_of_memory_says_what_there_is(kind):
+    _, device = opened(kind, memory_size=1000)
+    device.alloc(600)
+    with pytest.raises(MissingError) as caught:
+        device.alloc(500, "C")
+    name = kind.CALLS["alloc"].name
+    assert caught.value.message == (
+        f"there is no memory for 500 bytes for C: {name} failed: ERROR_OUT_OF_MEMORY: out of memory"
+    )
+    assert caught.value.hint == "400 of 1000 bytes are free"
+
+
+def test_a_device_is_chosen_by_the_target(kind):
+    target = {Cuda: "sm_80", Hip: "gfx90a"}[kind]
+    _, device = opened(kind, target, {Cuda: 1, Hip: None}[kind])
+    assert device.ordinal == {Cuda: 1, Hip: 2}[kind]
+    assert device.place == ("cuda", device.ordinal)
+    with pytest.raises(MissingError) as caught:
+        opened(kind, "sm_120a" if kind is Cuda else "gfx1100")
+    assert caught.value.message.startswith("no device runs code for ")
+    assert f"{kind.NAME}:1 is " in caught.value.message
+    with pytest.raises(MissingError, match=f"there is no {kind.NAME}:7: .* has [23] devices"):
+        opened(kind, ordinal=7)
+    with pytest.raises(MissingError, match="there is no device"):
+        opened(kind, architectures=())
+
+
+def test_code_for_another_chip_is_refused(kind):
+    _, device = opened(kind)
+    with pytest.raises(InputError, match="the code is for sm_120a, but "):
+        device.load(FakeImage(KERNELS, "sm_120a"))
+
+
+def test_code_that_the_driver_refuses(kind):
+    gpu, device = opened(kind)
+    with pytest.raises(InputError, match="failed: ERROR_INVALID_PTX") as caught:
+        device.load(image(device, data=b"bad"))
+    if kind is Cuda:
+        assert caught.value.hint == "ptxas: line 3: Parsing error"
+    gpu.fail[kind.CALLS["load"].name] = 209
+    with pytest.raises(InputError, match="no kernel image is available") as caught:
+        device.load(image(device))
+    assert caught.value.hint.startswith(f"the code is for {device.target}; {kind.NAME}:0 is ")
+
+
+def test_a_kernel_that_the_module_lacks(kind):
+    gpu, device = opened(kind)
+    del gpu.kernels["none"]
+    module = device.load(image(device))
+    with pytest.raises(InputError, match=r"kernel none: .* failed: ERROR_NOT_FOUND"):
+        module.function("none")
+    with pytest.raises(InputError, match="no kernel 'other'"):
+        module.function("other")
+    assert module.function("add") is module.function("add")
+
+
+def test_a_module_is_unloaded_when_its_functions_are_gone(kind):
+    gpu, device = opened(kind)
+    module = device.load(image(device))
+    function = module.function("none")
+    module.unload()
+    del module
+    gc.collect()
+    assert len(gpu.loaded) == 1
+    device.launch(function, ONE, ONE, b"")
+    del function
+    gc.collect()
+    assert not gpu.loaded
+
+
+def test_a_kernel_without_arguments_and_an_empty_grid(kind):
+    gpu, device = opened(kind)
+    function = device.load(image(device)).function("none")
+    device.launch(function, ONE, ONE, b"")
+    device.launch(function, (0, 1, 1), ONE, b"")
+    assert [launch.packed for launch in gpu.launches] == [b""]
+
+
+def test_much_shared_memory_is_asked_for_once():
+    gpu, device = opened(Cuda)
+    function = device.load(image(device)).function("shared")
+    packed = struct.pack("<Q", 0)
+    device.launch(function, ONE, ONE, packed, 1024)
+    assert gpu.called("cuFuncSetAttribute") == 0
+    gpu.attributes[function.handle, 1] = 1024
+    for _ in range(2):
+        device.launch(function, ONE, ONE, packed, 200_000)
+    assert gpu.called("cuFuncSetAttribute") == 1
+    assert gpu.attributes[function.handle, 8] == 232_448 - 1024
+    with pytest.raises(InputError, match="kernel shared: cuLaunchKernel failed: ERROR_INVALID_VA"):
+        device.launch(function, ONE, ONE, packed, 232_000)
+
+
+def test_streams_and_events(kind):
+    gpu, device = opened(kind)
+    stream = device.stream()
+    assert run_add(gpu, device, 100, stream)
+    assert gpu.launches[-1].stream == stream.handle
+    start = device.event(stream)
+    run_add(gpu, device, 100, stream)
+    end = device.event(stream)
+    device.synchronize(end)
+    assert device.elapsed(start, end) == pytest.approx(0.002)
+    gpu.streams.add(77)
+
+    class Torchs:
+        cuda_stream = 77
+
+    for given in (77, Torchs()):
+        assert run_add(gpu, device, 100, given)
+        assert gpu.launches[-1].stream == 77
+    del stream, start, end
+    gc.collect()
+    assert gpu.streams == {77}
+    assert not gpu.events
+
+
+@pytest.mark.parametrize("stream", ["a", 1.5, -1, 1 << 64, True])
+def test_what_is_no_stream(stream):
+    with pytest.raises(UsageError, match="is not a stream"):
+        handle_of(stream)
+
+
+def test_the_context_is_shared_and_restored(kind):
+    """Work goes to the device whatever the thread uses, which is as it was afterwards."""
+    gpu, device = opened(kind, ordinal=1, target="sm_80" if kind is Cuda else None)
+    before = 0xABC if kind is Cuda else 2
+    gpu._current.context = before
+    assert run_add(gpu, device)
+    assert gpu.current() == before
+    if kind is Cuda:
+        assert gpu.retained == {1: 1}
+        gpu.fail["cuMemAlloc_v2"] = 1
+        with pytest.raises(InputError):
+            device.alloc(1)
+        assert gpu.current() == before
+
+
+def test_the_context_lives_as_long_as_something_of_it():
+    gpu, device = opened(Cuda)
+    stream, module = device.stream(), device.load(image(device))
+    device.close()
+    del device
+    gc.collect()
+    assert gpu.retained == {0: 1}
+    del stream, module
+    gc.collect()
+    assert gpu.retained == {0: 0}
+
+
+def test_threads_have_contexts_of_their_own(kind):
+    gpu, device = opened(kind)
+    found: list[bool] = []
+    threads = [
+        threading.Thread(target=lambda n=n: found.append(run_add(gpu, device, n)))
+        for n in range(100, 108)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [True] * 8
+    assert not gpu.memory
+
+
+def test_a_forked_child_leaves_the_parents_objects_alone(kind):
+    """It has no context to destroy them in."""
+    gpu, device = opened(kind)
+    held = [device.stream(), device.event(), device.load(image(device))]
+    if (child := os.fork()) == 0:
+        before = len(gpu.log)
+        held.clear()
+        del device
+        gc.collect()
+        os._exit(len(gpu.log) - before)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+    before = len(gpu.log)
+    held.clear()
+    gc.collect()
+    assert len(gpu.log) > before
+
+
+# -- faults
+
+
+def test_a_fault_names_the_kernel_and_the_next_call_says_that_all_is_lost():
+    _, device = opened(Cuda)
+    module = device.load(image(device))
+    device.launch(module.function("wild"), ONE, ONE, bytes(8))
+    with pytest.raises(Fault) as caught:
+        device.synchronize()
+    assert caught.value.message == (
+        "kernel wild: cuCtxSynchronize failed: ERROR_ILLEGAL_ADDRESS: an illegal memory access"
+        " was encountered"
+    )
+    for call in (device.synchronize, lambda: device.alloc(8), device.stream):
+        with pytest.raises(Fault, match="cuda:0 is unusable since a fault of kernel wild") as lost:
+            call()
+        assert "started anew" in lost.value.hint
+    device.close()
+
+
+def test_after_a_fault_that_passes_the_next_call_works():
+    gpu, device = opened(Hip, sticky=False)
+    for _ in range(2):
+        module = device.load(image(device))
+        device.launch(module.function("wild"), ONE, ONE, bytes(8))
+        with pytest.raises(Fault, match="kernel wild: hipDeviceSynchronize failed"):
+            device.synchronize()
+        assert run_add(gpu, device)
+        device.synchronize()
+
+
+def test_a_fault_of_several_kernels(kind):
+    _, device = opened(kind)
+    module = device.load(image(device))
+    device.launch(module.function("none"), ONE, ONE, b"")
+    device.launch(module.function("wild"), ONE, ONE, bytes(8))
+    with pytest.raises(Fault, match=r"^one of the kernels none, wild: ") as caught:
+        device.alloc(16)
+    assert ("CUDA_LAUNCH_BLOCKING" in str(caught.value.hint)) == (kind is Cuda)
+
+
+def test_kernels_that_ended_well_are_not_named(kind):
+    _, device = opened(kind)
+    module = device.load(image(device))
+    device.launch(module.function("none"), ONE, ONE, b"")
+    device.synchronize()
+    device.launch(module.function("wild"), ONE, ONE, bytes(8))
+    with pytest.raises(Fault, match=r"^kernel wild: "):
+        device.synchronize()
+
+
+# -- each function fails
+
+
+def everything(kind) -> None:
+    gpu, device = opened(kind, away=True)
+    everything_on(gpu, device)
+
+
+def everything_on(gpu, device) -> None:
+    stream = device.stream()
+    run_add(gpu, device, 100, stream)
+    a, b = device.alloc(8), device.alloc(8)
+    device.copy(a, b, 8, ON_DEVICE)
+    function = device.load(image(device)).function("shared")
+    device.launch(function, ONE, ONE, bytes(8), 60_000)
+    start, end = device.event(), device.event(stream)
+    device.synchronize(start)
+    device.synchronize()
+    device.elapsed(start, end)
+    device.limits()
+
+
+def functions(kind):
+    """The functions whose status decides; those that undo are called when nothing can be done."""
+    undone = {"unload", "destroy stream", "destroy event", "release"}
+    for role, call in kind.CALLS.items():
+        if role not in undone and role != "memory" and not role.startswith("error "):
+            yield pytest.param(kind, call.name, id=call.name)
+
+
+@pytest.mark.parametrize(("kind", "name"), [*functions(Cuda), *functions(Hip)])
+@pytest.mark.parametrize("status", [1, 999])
+def test_a_function_that_fails_is_an_error_with_its_name(kind, name, status, monkeypatch):
+    made = FakeGpu.library
+
+    def library(gpu, text):
+        gpu.fail[name] = status
+        return made(gpu, text)
+
+    everything(kind)  # it succeeds where nothing fails
+    monkeypatch.setattr(FakeGpu, "library", library)
+    with pytest.raises(FlyError) as caught:
+        everything(kind)
+    words = "invalid argument" if status == 1 else "unknown error"
+    assert f"{name} failed: ERROR_" in caught.value.message
+    assert words in caught.value.message
+    assert isinstance(caught.value, Fault) == (status == 999)
+
+
+@pytest.mark.parametrize("kind", [Cuda, Hip])
+def test_what_undoes_may_fail(kind):
+    gpu, device = opened(kind)
+    for role in ("unload", "destroy stream", "destroy event", "free"):
+        gpu.fail[kind.CALLS[role].name] = 1
+    stream, event, module = device.stream(), device.event(), device.load(image(device))
+    device.alloc(8)
+    module.unload()
+    del stream, event, module
+    gc.collect()
+    device.close()
+
+
+def test_memory_information_may_fail(kind):
+    gpu, device = opened(kind, memory_size=10)
+    gpu.fail[kind.CALLS["memory"].name] = 1
+    with pytest.raises(MissingError, match="there is no memory for 100 bytes") as caught:
+        device.alloc(100)
+    assert caught.value.hint is None
