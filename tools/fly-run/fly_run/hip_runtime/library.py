@@ -11,8 +11,8 @@ executes `bootstrap` in the process's Python:
   it), which is loaded and initialised first.
 - Otherwise a message on stderr says what is missing, and calls return hipErrorNotInitialized.
 
-When Python ends, the table is emptied. Calls that come later, from destructors of static objects,
-return hipErrorDeinitialized.
+When Python ends, the table is emptied. Calls that come later, from destructors, succeed if they only
+release something, and return hipErrorDeinitialized otherwise.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ NAMES = (NAME, f"{NAME}.6", f"{NAME}.7")  # under which programs look for it
 SONAME = f"{NAME}.7"
 TRIPLE = "x86_64-unknown-linux-gnu"  # the emulator runs on no other
 PYTHON = "FLY_HIP_PYTHON"  # the variable that names a Python's shared library
-NOT_INITIALISED, DEINITIALISED = 3, 4
+SUCCESS, NOT_INITIALISED, DEINITIALISED = 0, 3, 4
+RELEASING = ("Free", "Destroy", "Unload", "Unregister", "Release")  # parts of names
 
 NO_PYTHON = (
     f"fly-run: error: {NAME}: this process has no Python to run the emulator in\n"
@@ -146,7 +147,8 @@ def text() -> str:
         "no_python": NO_PYTHON,
         "not_loaded": NOT_LOADED,
         "variable": PYTHON,
-        "unstarted": "the HIP runtime of fly-run could not be started",
+        "unstarted": "hipErrorNotInitialized",
+        "ended": "hipErrorDeinitialized",
         **{f"name.{name}": name for name in (*_CALLED, *_WORDS)},
     }
     exports = ", ".join(f"ptr @{one.name}" for one in functions)
@@ -173,7 +175,10 @@ def _bytes(value: str) -> str:
 def _function(one: Prototype, number: int) -> str:
     """An exported function. It is a tail call, so arguments are only passed on."""
     arguments = ", ".join(f"{p.llvm} %a{i}" for i, p in enumerate(one.parameters))
-    failed = "ptr @unstarted" if one.returns_text else "i32 %code"
+    ended = SUCCESS if any(part in one.name for part in RELEASING) else DEINITIALISED
+    kind, code = "i32", (f"{NOT_INITIALISED}", f"{ended}")
+    if one.returns_text:
+        kind, code = "ptr", ("@unstarted", "@ended")
     return f"""{one.llvm} @{one.name}({arguments}) {{
   %function = call ptr @fly_entry(i64 {number})
   %missing = icmp eq ptr %function, null
@@ -182,8 +187,10 @@ call:
   %result = tail call {one.llvm} %function({arguments})
   ret {one.llvm} %result
 failed:
-  %code = call i32 @fly_code()
-  ret {failed}
+  %state = load atomic i32, ptr @fly_state acquire, align 4
+  %ended = icmp eq i32 %state, {ENDED}
+  %code = select i1 %ended, {kind} {code[1]}, {kind} {code[0]}
+  ret {kind} %code
 }}"""
 
 
@@ -233,13 +240,6 @@ first:
   ret ptr %made
 done:
   ret ptr %found
-}}
-
-define internal i32 @fly_code() noinline {{
-  %state = load atomic i32, ptr @fly_state acquire, align 4
-  %ended = icmp eq i32 %state, {ENDED}
-  %code = select i1 %ended, i32 {DEINITIALISED}, i32 {NOT_INITIALISED}
-  ret i32 %code
 }}
 
 define internal i1 @fly_has_python() noinline {{
