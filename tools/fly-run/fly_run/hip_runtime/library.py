@@ -11,8 +11,8 @@ executes `bootstrap` in the process's Python:
   it), which is loaded and initialised first.
 - Otherwise a message on stderr says what is missing, and calls return hipErrorNotInitialized.
 
-When Python ends, the table is emptied. Calls that come later, from destructors, succeed if they only
-release something, and return hipErrorDeinitialized otherwise.
+When Python ends, the table is emptied. Calls that come later, from destructors, succeed if they
+only release something, and return hipErrorDeinitialized otherwise.
 """
 
 from __future__ import annotations

@@ -65,10 +65,11 @@ class Allocation:
 class Memory:
     """The allocations of a process, by address."""
 
+    next = FIRST  # of all instances
+
     def __init__(self) -> None:
         self._starts: list[int] = []
         self._held: dict[int, Allocation] = {}
-        self._next = FIRST
         self._count = 0
         self.used = 0  # bytes allocated
         self.total = os.sysconf("SC_PHYS_PAGES") * PAGE
@@ -107,10 +108,10 @@ class Memory:
         mapped = size + -size % PAGE
         need(size <= self.total - self.used, "hipErrorOutOfMemory", f"{size} bytes")
         for _ in range(64):
-            if self._next + mapped + GAP > LAST:
-                self._next = FIRST
-            wanted = self._next
-            self._next += mapped + GAP
+            if Memory.next + mapped + GAP > LAST:
+                Memory.next = FIRST
+            wanted = Memory.next
+            Memory.next += mapped + GAP
             if self._map(wanted, mapped, mmap.PROT_READ | mmap.PROT_WRITE):
                 self.used += size
                 return self.add(Allocation(wanted, size, kind, device, 0, flags, mapped))

@@ -118,6 +118,9 @@ def hipMemcpy2DAsync(
     stream: int,
 ) -> None:
     need(width <= dpitch and width <= spitch, "hipErrorInvalidPitchValue")
+    if width and height:
+        runtime.memory.check(dst, dpitch * (height - 1) + width)
+        runtime.memory.check(src, spitch * (height - 1) + width)
     for row in range(height):
         _copy(runtime, dst + row * dpitch, src + row * spitch, width, kind, stream)
 
@@ -221,5 +224,7 @@ def hipMemset2DAsync(
     runtime: Runtime, dst: int, pitch: int, value: int, width: int, height: int, stream: int
 ) -> None:
     need(width <= pitch, "hipErrorInvalidPitchValue")
+    if width and height:
+        runtime.memory.check(dst, pitch * (height - 1) + width)
     for row in range(height):
         _fill(runtime, dst + row * pitch, value, 1, width, stream)
