@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import mmap
 import struct
 from ctypes import c_int, c_size_t, c_uint8, c_uint32
@@ -305,3 +306,23 @@ def test_fills_in_two_dimensions(hip):
     found = hip.values(device, np.empty((4, 10), "u1"))
     assert found[:, :5].tolist() == [[5, 3, 3, 3, 0]] * 4
     assert hip.hipMemset2D(device, 3, 3, 4, 4) == "hipErrorInvalidPitchValue"
+
+
+def test_memory_that_does_not_exist(hip):
+    """The operating system's answer, not a crash."""
+    a, page = hip.malloc(8), mmap.mmap(-1, 4096, prot=mmap.PROT_READ)
+    assert hip.hipMemcpy(a, 0x1000, 8, 4) == INVALID
+    assert hip.hipMemcpy(0x1000, a, 8, 4) == hip.hipMemset(0x1000, 1, 8) == INVALID
+    start = np.frombuffer(page, "u1").ctypes.data
+    assert hip.hipMemset(start, 1, 8) == INVALID
+    hip.ok.hipMemcpy(a, start, 8, 4)
+
+
+def test_copies_where_the_system_call_is_forbidden(hip, monkeypatch):
+    def forbidden(*_):
+        ctypes.set_errno(errno.EPERM)
+        return -1
+
+    monkeypatch.setattr(hip.runtime.memory._libc, "process_vm_writev", forbidden)
+    numbers = np.arange(9)
+    assert (hip.values(hip.array(numbers), numbers) == numbers).all()

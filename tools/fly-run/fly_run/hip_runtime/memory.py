@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import bisect
 import ctypes
+import errno
 import mmap
 import os
 from collections.abc import Iterable, Iterator
@@ -32,6 +33,7 @@ DEVICE, HOST, MANAGED, REGISTERED, GLOBAL = (
 )
 GAP = 1 << 16  # bytes between two allocations
 PAGE = mmap.PAGESIZE
+MOST_AT_ONCE = 1 << 30  # bytes; the operating system copies at most 2 GiB
 # Allocations are in this range of addresses, which Linux does not use by itself. Bit 31 is set in
 # the first, as in the emulator's own addresses.
 FIRST, LAST = 0x6F10_8000_0000, 0x6FF0_0000_0000
@@ -75,6 +77,7 @@ class Memory:
         self.total = os.sysconf("SC_PHYS_PAGES") * PAGE
         self._libc = ctypes.CDLL(None, use_errno=True)
         self._libc.mmap.restype = ctypes.c_void_p
+        self._libc.process_vm_writev.restype = ctypes.c_ssize_t
         sizes, numbers = [ctypes.c_void_p, ctypes.c_size_t], [ctypes.c_int] * 3
         self._libc.mmap.argtypes = [*sizes, *numbers, ctypes.c_long]
         self._libc.munmap.argtypes = sizes
@@ -134,15 +137,38 @@ class Memory:
             self._libc.munmap(allocation.start, allocation.mapped)
 
     def check(self, address: int, size: int) -> None:
-        """hipErrorInvalidValue for a null pointer, or for bytes of which only the first are in an
-        allocation. Other memory of the host is not checked."""
+        """hipErrorInvalidValue for a null pointer, for more bytes than there are, or for bytes of
+        which only the first are in an allocation. `move` checks other memory of the host."""
         need(address, reason="a null pointer")
+        need(size <= self.total, reason=f"{size} bytes")
         found = self.find(address)
         if found is not None and address + size > found.end:
             raise Failure(
                 "hipErrorInvalidValue",
                 f"{size} bytes at 0x{address:x} exceed {found.name} of {found.size} bytes",
             )
+
+    def move(self, to: int, source: int, size: int) -> None:
+        """Copies bytes. hipErrorInvalidValue for memory that does not exist, or may not be written,
+        which the operating system finds out."""
+        if self.find(to) is not None and self.find(source) is not None:
+            ctypes.memmove(to, source, size)
+            return
+        for done in range(0, size, MOST_AT_ONCE):
+            count = min(size - done, MOST_AT_ONCE)
+            here, there = _Span(source + done, count), _Span(to + done, count)
+            spans = ctypes.byref(here), 1, ctypes.byref(there), 1
+            moved = self._libc.process_vm_writev(os.getpid(), *spans, ctypes.c_ulong(0))
+            if moved < 0 and ctypes.get_errno() in (errno.EPERM, errno.ENOSYS):
+                ctypes.memmove(to + done, source + done, count)  # a sandbox
+            elif moved < count:
+                raise Failure("hipErrorInvalidValue", f"0x{source:x} or 0x{to:x} is inaccessible")
+
+
+class _Span(ctypes.Structure):
+    """struct iovec."""
+
+    _fields_ = [("start", ctypes.c_size_t), ("size", ctypes.c_size_t)]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from fly_run.hip_runtime.runtime import Runtime
 
 KINDS = (0, 1, 2, 3, 4, 1024)  # hipMemcpyKind
 HOST_TYPE, ARRAY_TYPE = 1, 10  # hipMemoryType
+CHUNK = 1 << 20  # values that a fill stores at once
 
 
 class Memcpy2D(ctypes.Structure):
@@ -33,7 +34,7 @@ def _copy(runtime: Runtime, dst: int, src: int, size: int, kind: int = 4, stream
     if size:
         runtime.memory.check(dst, size)
         runtime.memory.check(src, size)
-        ctypes.memmove(dst, src, size)
+        runtime.memory.move(dst, src, size)
 
 
 @function
@@ -169,13 +170,11 @@ def _fill(runtime: Runtime, dst: int, value: int, size: int, count: int, stream:
         return
     need(dst % size == 0, reason=f"0x{dst:x} is not a multiple of {size}")
     runtime.memory.check(dst, size * count)
-    if size == 1:
-        ctypes.memset(dst, value & 0xFF, count)
-        return
     pattern = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
-    chunk = pattern * min(count, 1 << 16)
+    chunk = ctypes.create_string_buffer(pattern * min(count, CHUNK), size * min(count, CHUNK))
     for start in range(0, size * count, len(chunk)):
-        ctypes.memmove(dst + start, chunk, min(len(chunk), size * count - start))
+        length = min(len(chunk), size * count - start)
+        runtime.memory.move(dst + start, ctypes.addressof(chunk), length)
 
 
 @function

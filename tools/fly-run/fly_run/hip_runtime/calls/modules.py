@@ -20,6 +20,7 @@ from fly_run.hip_runtime.runtime import Function, Module, Runtime
 OBJECT = 1  # STT_OBJECT
 # hipJitOption of the buffer for error messages, and of its size.
 ERROR_LOG, ERROR_LOG_SIZE = 5, 6
+MOST_OPTIONS = 64
 # hipFunction_attribute and hipFuncAttribute.
 (
     MAX_THREADS,
@@ -95,6 +96,7 @@ def hipModuleLoadDataEx(
     runtime: Runtime, module: int, image: int, numOptions: int, options: int, optionValues: int
 ) -> None:
     """Writes the reason of a failure into the caller's buffer for error messages."""
+    need(numOptions < MOST_OPTIONS, reason=f"{numOptions} options")
     kinds = [cells.get(options + 4 * n, ctypes.c_int32) for n in range(numOptions)]
     values = [cells.get_pointer(optionValues + 8 * n) for n in range(numOptions)]
     given = dict(zip(kinds, values, strict=True))
