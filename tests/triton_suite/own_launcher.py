@@ -4,7 +4,7 @@
 
 A request is [key, kernel, arguments, {parameter: constant}, options, grid]. An argument is a
 number, or [file, type]: an array of that element type, which the kernel changes in place. It is a
-CPU tensor if torch is installed there, and otherwise an object with the attributes that Triton uses.
+CPU tensor if torch is installed there, otherwise an object with the attributes that Triton uses.
 Prints {key: error or null} as JSON.
 
 Triton finds no GPU, so its driver's class is activated without asking torch for one. Everything
