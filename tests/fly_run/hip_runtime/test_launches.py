@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import mmap
 import struct
+import threading
 import time
 from ctypes import c_double, c_float, c_int, c_size_t, c_uint32, c_uint64
 
@@ -308,12 +309,18 @@ def test_functions_of_the_host_in_a_stream(hip):
 
 
 def test_a_function_of_the_host_may_call_hip(hip):
+    """It may also wait for another thread that does."""
     codes = []
-    again = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(
-        lambda _: codes.append(hip.hipMalloc(c_size_t(), 4))
-    )
+
+    def work(_):
+        thread = threading.Thread(target=lambda: codes.append(hip.hipMalloc(c_size_t(), 4)))
+        thread.start()
+        thread.join(timeout=20)
+        codes.append(hip.hipMalloc(c_size_t(), 4))
+
+    again = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(work)
     hip.ok.hipLaunchHostFunc(0, ctypes.cast(again, ctypes.c_void_p).value, 0)
-    assert codes == ["hipSuccess"]
+    assert codes == ["hipSuccess"] * 2
 
 
 def test_capturing_is_not_supported(hip):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from emulator_support.engine import compile_opencl
 from fly_common import process, toolchain
-from fly_run.hip_runtime import interface, library
+from fly_run.hip_runtime import code, interface, library, table
 from fly_run.hip_runtime.prototypes import prototypes
 
 LIBRARY = 'import ctypes, sys\nhip = ctypes.CDLL("libamdhip64.so")\n'
@@ -49,12 +52,12 @@ def hsaco(add, tmp_path) -> str:
     return str(path)
 
 
-def run(*words: str, code: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
+def run(*words: str, status: int = 0, **variables: str) -> subprocess.CompletedProcess[str]:
     """Runs a command under `fly-run --hip gfx942`."""
     command = [str(Path(sys.executable).with_name("fly-run")), "--hip", "gfx942", "--", *words]
     environment = {**os.environ, **variables}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120)
-    assert done.returncode == code, done.stderr
+    assert done.returncode == status, done.stderr
     return done
 
 
@@ -243,8 +246,6 @@ def test_a_wrong_variable_is_told_once_and_calls_fail():
 
 
 def test_an_older_builds_library_is_refused(monkeypatch):
-    from fly_run.hip_runtime import table
-
     with pytest.raises(ImportError, match="was built by another version of fly-run"):
         table.fill(0x1000, 0x1000, 0x1000, "another digest")
     assert 0x1000 not in table._filled
@@ -301,13 +302,13 @@ def test_a_program_that_is_not_python(program):
 
 def test_a_program_without_a_python(program, folder):
     environment = {**os.environ, "LD_LIBRARY_PATH": str(folder)}
-    environment.pop(library.PYTHON, None)
+    environment.pop(interface.PYTHON, None)
     done = subprocess.run([program], capture_output=True, text=True, env=environment)
     assert done.stdout == "3 -1\n"
-    assert done.stderr == library.NO_PYTHON
-    environment[library.PYTHON] = "/no/such/library.so"
+    assert done.stderr == code.NO_PYTHON
+    environment[interface.PYTHON] = "/no/such/library.so"
     done = subprocess.run([program], capture_output=True, text=True, env=environment)
-    assert (done.stdout, done.stderr) == ("3 -1\n", library.NOT_LOADED)
+    assert (done.stdout, done.stderr) == ("3 -1\n", code.NOT_LOADED)
 
 
 # -- the command line
@@ -346,4 +347,34 @@ def test_wrong_command_lines():
 
 
 def test_the_exit_status_is_the_commands():
-    run(sys.executable, "-c", "raise SystemExit(7)", code=7)
+    run(sys.executable, "-c", "raise SystemExit(7)", status=7)
+
+
+def test_an_interrupted_launch():
+    """Ctrl-C ends a launch, and then the program."""
+    source = "kernel void k(global volatile int *at) { while (at[0] == 0); }"
+    path = os.memfd_create("kernel")
+    os.write(path, compile_opencl(source, "gfx942", "-O1").data)
+    script = f"""{LIBRARY}
+import os, time
+data = open(sys.argv[1], "rb").read()
+module, function, memory = (ctypes.c_void_p() for _ in range(3))
+assert hip.hipModuleLoadData(ctypes.byref(module), data) == 0
+assert hip.hipModuleGetFunction(ctypes.byref(function), module, b"k") == 0
+assert hip.hipMalloc(ctypes.byref(memory), ctypes.c_size_t(4)) == 0
+pointers = (ctypes.c_void_p * 1)(ctypes.addressof(memory))
+print("launching", flush=True)
+print(hip.hipModuleLaunchKernel(function, 1, 1, 1, 64, 1, 1, 0, None, pointers, None), flush=True)
+time.sleep(60)"""
+    command = [str(Path(sys.executable).with_name("fly-run")), "--hip", "gfx942", "--"]
+    command += [sys.executable, "-c", script, f"/proc/{os.getpid()}/fd/{path}"]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert running.stdout is not None
+    assert running.stdout.readline() == "launching\n"
+    time.sleep(0.5)
+    running.send_signal(signal.SIGINT)
+    said, errors = running.communicate(timeout=60)
+    assert said == "999\n"
+    assert errors.endswith("KeyboardInterrupt\n")
+    assert running.returncode == -signal.SIGINT
+    os.close(path)

@@ -8,6 +8,7 @@ from hashlib import sha256
 from fly_run.hip_runtime.prototypes import prototypes
 
 NAME = "libamdhip64.so"
+PYTHON = "FLY_HIP_PYTHON"  # the variable that names a Python's shared library
 # The library's state: no call yet, the table is filled, that failed, Python has ended.
 UNSTARTED, STARTED, FAILED, ENDED = range(4)
 

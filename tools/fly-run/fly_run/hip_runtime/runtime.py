@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -190,3 +191,13 @@ class Runtime:
         fault, self.fault = self.fault, errors.SUCCESS
         if fault:
             raise Failure(errors.NAMES[fault], "of an earlier launch")
+
+    @contextlib.contextmanager
+    def unlocked(self) -> Iterator[None]:
+        """Releases the lock for a function of the caller, which may wait for other threads' calls.
+        A function that is called within such a function keeps it."""
+        self.lock.release()
+        try:
+            yield
+        finally:
+            self.lock.acquire()

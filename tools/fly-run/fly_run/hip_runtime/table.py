@@ -34,6 +34,8 @@ GROUPS = (
 # Functions that tell about errors do not set the last one.
 QUIET = frozenset(["hipGetLastError", "hipPeekAtLastError", "hipExtGetLastError"])
 
+INTERRUPT_AFTER = 0.05  # seconds
+
 _lock = threading.Lock()
 _filled: dict[int, list[Any]] = {}  # table → its callbacks, which must stay
 
@@ -85,7 +87,7 @@ def _code(runtime: Runtime, one: Prototype, function: Callable[..., Any]) -> Cal
     """The callback of a function that returns an error code."""
     name, code, quiet = one.name, runtime.injected.code, one.name in QUIET
 
-    def call(*arguments: int) -> int:
+    def counted(*arguments: int) -> int:
         with runtime.lock:
             reason = ""
             result = code(name)
@@ -98,6 +100,19 @@ def _code(runtime: Runtime, one: Prototype, function: Callable[..., Any]) -> Cal
             if runtime.logs:
                 _log(one, arguments, result, reason)
             return result
+
+    def call(*arguments: int) -> int:
+        # An exception can't pass through the caller, which would get a random number. Ctrl-C may
+        # raise one anywhere.
+        try:
+            return counted(*arguments)
+        except KeyboardInterrupt:
+            # Raised again once this has returned, in code of the program.
+            main = threading.main_thread().ident, signal.SIGINT
+            threading.Timer(INTERRUPT_AFTER, signal.pthread_kill, main).start()
+        except BaseException:
+            _print(f"{TOOL}: {name}: {traceback.format_exc()}")
+        return errors.UNKNOWN
 
     return call
 
@@ -112,12 +127,7 @@ def _result(
     except FlyError as error:
         _print(error.render(f"{TOOL}: {name}"))
         return errors.UNKNOWN, error.message
-    except KeyboardInterrupt:
-        signal.raise_signal(
-            signal.SIGINT
-        )  # the caller is not Python, so Python's next code gets it
-        return errors.UNKNOWN, "interrupted"
-    except BaseException as error:
+    except Exception as error:
         _print(f"{TOOL}: {name}: {traceback.format_exc()}")
         return errors.UNKNOWN, repr(error)
 

@@ -9,7 +9,7 @@ from typing import NoReturn
 from fly_common.errors import UsageError
 
 from fly_run.hip_runtime import injected, library
-from fly_run.hip_runtime.interface import NAME
+from fly_run.hip_runtime.interface import NAME, PYTHON
 from fly_run.hip_runtime.settings import TARGET, targets
 
 LOADER = "LD_LIBRARY_PATH"
@@ -30,7 +30,7 @@ def environment(target: str, given: dict[str, str]) -> dict[str, str]:
     added = {LOADER: ":".join(paths), TARGET: target, TRITON: str(made / NAME)}
     python = library.shared_python()
     if python is not None:
-        added[library.PYTHON] = given.get(library.PYTHON, python)
+        added[PYTHON] = given.get(PYTHON, python)
     return {**given, **added}
 
 

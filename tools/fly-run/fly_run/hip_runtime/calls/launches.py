@@ -290,4 +290,5 @@ def hipLaunchKernelExC(runtime: Runtime, config: int, fPtr: int, args: int) -> N
 def hipLaunchHostFunc(runtime: Runtime, stream: int, fn: int, userData: int) -> None:
     need(fn, reason="a null pointer")
     runtime.stream(stream)
-    ctypes.CFUNCTYPE(None, ctypes.c_void_p)(fn)(userData)
+    with runtime.unlocked():
+        ctypes.CFUNCTYPE(None, ctypes.c_void_p)(fn)(userData)

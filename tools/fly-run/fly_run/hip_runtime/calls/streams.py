@@ -84,7 +84,8 @@ def hipStreamAddCallback(
     need(callback and not flags, reason="no callback, or flags")
     runtime.stream(stream)
     called = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)
-    called(callback)(stream, 0, userData)
+    with runtime.unlocked():
+        called(callback)(stream, 0, userData)
 
 
 # -- capturing: not supported, and never active
