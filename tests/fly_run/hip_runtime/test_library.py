@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from emulator_support.engine import compile_opencl
-from fly_common import process, toolchain
+from fly_common import paths, process, toolchain
 from fly_run.hip_runtime import code, interface, library, table
 from fly_run.hip_runtime.prototypes import prototypes
 
@@ -206,7 +206,7 @@ print(*add())"""
 
 
 def test_two_processes_build_and_use_it_at_once(hsaco, tmp_path):
-    handlers = Path(library.paths.cache_dir()).glob("handlers-*.so")
+    handlers = Path(paths.cache_dir()).glob("handlers-*.so")
     for one in handlers:  # the emulator's handlers take seconds to build
         (tmp_path / one.name).write_bytes(one.read_bytes())
         os.chmod(tmp_path / one.name, 0o600)

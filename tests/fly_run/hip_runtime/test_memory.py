@@ -10,7 +10,7 @@ from ctypes import c_int, c_size_t, c_uint8, c_uint32
 
 import numpy as np
 import pytest
-from fly_run.hip_runtime.memory import LAST, Allocation, Memory, host_memory
+from fly_run.hip_runtime.memory import LAST, MOST, Allocation, Memory, host_memory
 
 DEVICE, HOST, MANAGED = 2, 1, 3  # hipMemoryType
 INVALID = "hipErrorInvalidValue"
@@ -65,6 +65,20 @@ def test_free_of_the_wrong_kind(hip):
     assert hip.hipFreeAsync(0, 0) == INVALID
     assert hip.hipMallocManaged(c_size_t(), 8, 3) == INVALID
     hip.ok.hipFree(host)
+
+
+def test_the_number_of_allocations_is_limited(hip, add):
+    """All of them fit into the emulator's table, and memory of the host besides."""
+    _, function = hip.load(add, "add")
+    made = [hip.malloc(4096) for _ in range(MOST)]
+    numbers = np.ones(8, "f4")
+    assert hip.hipMalloc(c_size_t(), 8) == "hipErrorOutOfMemory"
+    assert hip.hipHostRegister(numbers, 32, 0) == "hipErrorOutOfMemory"
+    arguments = [*(c_size_t(one) for one in (made[0], numbers.ctypes.data, made[-1])), c_size_t(8)]
+    assert hip.launch(function, 1, 64, arguments) == "hipSuccess"
+    assert hip.values(made[-1], numbers).tolist() == [1.0] * 8
+    hip.ok.hipFree(made[5])
+    hip.malloc(8)
 
 
 def test_pitched_memory(hip):

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from fly_common.errors import FlyError
 
-from fly_run.emulator.engine.arena import OWN
+from fly_run.emulator.engine.arena import CAPACITY, OWN
 from fly_run.hip_runtime.errors import Failure, need
 
 DEVICE, HOST, MANAGED, REGISTERED, GLOBAL = (
@@ -33,6 +33,7 @@ DEVICE, HOST, MANAGED, REGISTERED, GLOBAL = (
 )
 GAP = 1 << 16  # bytes between two allocations
 PAGE = mmap.PAGESIZE
+MOST = CAPACITY - 128  # allocations; the rest is for memory of the host
 MOST_AT_ONCE = 1 << 30  # bytes; the operating system copies at most 2 GiB
 # Allocations are in this range of addresses, which Linux does not use by itself. Bit 31 is set in
 # the first, as in the emulator's own addresses.
@@ -109,6 +110,7 @@ class Memory:
     def allocate(self, size: int, kind: str, device: int, flags: int = 0) -> Allocation:
         """Allocates zeroed memory. hipErrorOutOfMemory if there is not as much."""
         mapped = size + -size % PAGE
+        self.need_room()
         need(size <= self.total - self.used, "hipErrorOutOfMemory", f"{size} bytes")
         for _ in range(64):
             if Memory.next + mapped + GAP > LAST:
@@ -119,6 +121,10 @@ class Memory:
                 self.used += size
                 return self.add(Allocation(wanted, size, kind, device, 0, flags, mapped))
         raise Failure("hipErrorOutOfMemory", f"{size} bytes")
+
+    def need_room(self) -> None:
+        """hipErrorOutOfMemory if the emulator's table has no room for another allocation."""
+        need(len(self._starts) < MOST, "hipErrorOutOfMemory", f"{MOST} allocations exist")
 
     def add(self, allocation: Allocation) -> Allocation:
         """Adds memory that was made elsewhere, or by `allocate`, and numbers it."""

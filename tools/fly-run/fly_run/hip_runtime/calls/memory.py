@@ -112,6 +112,7 @@ def hipHostRegister(runtime: Runtime, hostPtr: int, sizeBytes: int, flags: int) 
     for one in runtime.memory:
         apart = one.end <= hostPtr or hostPtr + sizeBytes <= one.start
         need(apart, "hipErrorHostMemoryAlreadyRegistered", f"it overlaps {one.name}")
+    runtime.memory.need_room()
     made = Allocation(hostPtr, sizeBytes, REGISTERED, runtime.device.ordinal, 0, flags)
     runtime.show(runtime.memory.add(made))
 
