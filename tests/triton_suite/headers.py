@@ -67,8 +67,9 @@ def wrong_prototypes(header: str) -> Iterator[str]:
             found.append(split)
             if returned.strip().endswith("char*") != one.returns_text:
                 yield f"{one.name} returns {returned}"
-        old = [word.replace("_tR0000*", "_t*") for word in shown]
-        if one.name != "hipExtModuleLaunchKernel" and old not in found:
+        if not name.endswith("R0000"):
+            shown = [word.replace("_tR0000*", "_t*") for word in shown]
+        if one.name != "hipExtModuleLaunchKernel" and shown not in found:
             yield f"{one.name}: {shown}, the header has {found}"
 
 
@@ -123,7 +124,7 @@ def main() -> int:
     folder = Path(sys.argv[1], FOLDER)
     header, deprecated = (text(folder / name) for name in ("hip_runtime_api.h", "hip_deprecated.h"))
     wrong = [
-        *wrong_prototypes(header),
+        *wrong_prototypes(f"{header} {deprecated}"),
         *wrong_structures(header, deprecated),
         *wrong_numbers(header),
     ]

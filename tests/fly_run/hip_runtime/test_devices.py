@@ -46,8 +46,9 @@ def test_properties_are_where_the_headers_have_them(hip):
     assert number(data, 288, "Q") == memory > 1 << 20
 
 
-def test_the_older_structure(hip):
-    data = properties(hip, name="hipGetDeviceProperties")
+@pytest.mark.parametrize("suffix", ["", "R0000"])
+def test_the_older_structure(hip, suffix):
+    data = properties(hip, name=f"hipGetDeviceProperties{suffix}")
     assert data[396:652].split(b"\0")[0] == b"gfx942:sramecc+:xnack-"
     assert (number(data, 276), number(data, 336), number(data, 784)) == (64, 304, 1)
 

@@ -295,9 +295,30 @@ def program(tmp_path_factory) -> str:
 
 
 def test_a_program_that_is_not_python(program):
-    """It loads the Python that fly-run names."""
-    assert library.shared_python() is not None, "this Python has no shared library"
-    assert run(program).stdout == "0 1\n"
+    """It loads the Python that fly-run names, if fly-run's has a shared library; Debian's python3
+    has none without the package libpython3.11."""
+    done = run(program)
+    if library.shared_python() is None:
+        assert (done.stdout, done.stderr) == ("3 -1\n", code.NO_PYTHON)
+    else:
+        assert (done.stdout, done.stderr) == ("0 1\n", "")
+
+
+def test_the_shared_library_of_a_python(tmp_path, monkeypatch):
+    def configured(**variables: str) -> str | None:
+        monkeypatch.setattr(library.sysconfig, "get_config_var", variables.get)
+        return library.shared_python()
+
+    shared = tmp_path / "libpython3.99.so.1.0"
+    shared.touch()
+    names = {"INSTSONAME": shared.name, "LDLIBRARY": "libpython3.99.a"}
+    assert configured(LIBDIR=str(tmp_path), **names) == str(shared)
+    assert configured(LIBDIR="/no/such/folder", **names) is None
+    assert configured(LIBDIR=str(tmp_path), LDLIBRARY="libpython3.99.a") is None
+    monkeypatch.setattr(library.sys, "base_prefix", str(tmp_path))
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / shared.name).touch()
+    assert configured(LIBDIR="/no", **names) == str(tmp_path / "lib" / shared.name)
 
 
 def test_a_program_without_a_python(program, folder):

@@ -1,7 +1,8 @@
 """The functions of the HIP runtime that the library exports: their C prototypes, as text.
 
 The text is that of `hip_runtime_api.h` of HIP 7.1, one prototype per entry, without comments.
-`hipError_t` is the return type where none is given. hip_ext.h declares hipExtModuleLaunchKernel.
+`hipError_t` is the return type where none is given. hip_ext.h declares hipExtModuleLaunchKernel,
+hip_deprecated.h the functions whose names end in R0000.
 
 Each symbol has a version, as in AMD's libamdhip64.so (hip_hcc.map), because programs that are
 linked with that library refer to `hipMalloc@hip_4.2`.
@@ -36,7 +37,9 @@ hipDeviceComputeCapability(int* major, int* minor, hipDevice_t device)
 hipDeviceGetAttribute(int* pi, hipDeviceAttribute_t attr, int deviceId)
 hipGetDeviceProperties(hipDeviceProp_tR0000* prop, int deviceId)
 hipGetDevicePropertiesR0600(hipDeviceProp_t* prop, int deviceId)
+hipGetDevicePropertiesR0000(hipDeviceProp_tR0000* prop, int device)
 hipChooseDevice(int* device, const hipDeviceProp_tR0000* prop)
+hipChooseDeviceR0000(int* device, const hipDeviceProp_tR0000* prop)
 hipChooseDeviceR0600(int* device, const hipDeviceProp_t* prop)
 hipDeviceSynchronize()
 hipDeviceReset()

@@ -139,6 +139,9 @@ def hipGetDeviceProperties(runtime: Runtime, prop: int, deviceId: int) -> None:
     structures.fill(prop, structures.OLD, _values(runtime, deviceId))
 
 
+alias("hipGetDevicePropertiesR0000", hipGetDeviceProperties)
+
+
 @function
 def hipChooseDevice(runtime: Runtime, device: int, prop: int) -> None:
     """The first device, whatever is wanted."""
@@ -146,6 +149,7 @@ def hipChooseDevice(runtime: Runtime, device: int, prop: int) -> None:
     put_int(device, 0)
 
 
+alias("hipChooseDeviceR0000", hipChooseDevice)
 alias("hipChooseDeviceR0600", hipChooseDevice)
 
 
