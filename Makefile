@@ -7,7 +7,8 @@
 # make host-hammer  call native launchers from threads, and under PYTHONMALLOC=debug
 # make fuzz      damage the inputs of every tool; each must end with a result or an error line
 # make chains    random chains of steps on the axes of tensors, judged by enumeration, torch and native code
-# make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator
+# make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator; its own launcher
+# make flydsl    FlyDSL's own runtime (installed into .peers, with torch) on the emulator's HIP library
 # make bench  print the figures that README and docs quote
 
 VENV := .venv
@@ -17,7 +18,7 @@ JOBS ?= $(shell nproc)
 SOURCES := fly common tools typings examples benchmarks tests test lit.cfg.py
 
 .PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer targets \
-	chains triton clean
+	chains triton flydsl clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -77,6 +78,13 @@ triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers
 	.peers/bin/python -m pip install -q --disable-pip-version-check triton==3.9.0
 	PYTHONPATH=tests $(BIN)/python -m triton_suite --triton .peers/bin/python
+	PYTHONPATH=tests $(BIN)/python -m triton_suite.headers .peers/lib/python*/site-packages/triton
+	PYTHONPATH=tests $(BIN)/python -m triton_suite --triton .peers/bin/python --targets gfx942,gfx1201 --launcher
+
+flydsl: setup-test
+	test -x .peers/bin/python || python3 -m venv .peers
+	.peers/bin/python -m pip install -q --disable-pip-version-check flydsl==0.4.2 torch==2.13.0
+	PYTHONPATH=tests $(BIN)/python -m flydsl_suite --flydsl .peers/bin/python
 
 bench: setup-test
 	$(BIN)/python benchmarks/startup.py

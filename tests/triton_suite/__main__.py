@@ -2,9 +2,11 @@
 
     PYTHONPATH=tests python -m triton_suite --triton .peers/bin/python
     PYTHONPATH=tests python -m triton_suite --triton … --targets gfx942 --only 'matmul|sort'
+    PYTHONPATH=tests python -m triton_suite --triton … --targets gfx942 --launcher
 
 `make triton` installs Triton there. Prints a line for each kernel with wrong results or that Triton
-does not compile, and a sum. The exit status is 1 if any is wrong.
+does not compile, and a sum. The exit status is 1 if any is wrong. With --launcher, Triton itself
+loads and launches the kernels, with the HIP library whose device is the emulator (`own_launcher`).
 """
 
 from __future__ import annotations
@@ -28,13 +30,14 @@ from fly_image.amd.code_object import CodeObject
 from fly_run.devices.options import Options
 from fly_run.emulator.machine import Emulator
 from kernels import launching
-from kernels.case import TARGETS
+from kernels.case import TARGETS, check
 
 from triton_suite import cases
 from triton_suite.case import Case
 
 TRITON = {"PYTHONPATH": "", "TRITON_DEFAULT_FP_FUSION": "1"}
 MOST = 20_000_000  # limit of instructions per launch, for those that would not end
+LIMIT = "FLY_HIP_MAX_INSTRUCTIONS"
 KERNELS = Path(__file__).with_name("kernels.py")
 
 
@@ -46,6 +49,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--targets", default=",".join(TARGETS), metavar="LIST")
     parser.add_argument("--only", default="", metavar="REGEX", help="cases so named")
     parser.add_argument("--strict", action="store_true", help="as fly-run's")
+    parser.add_argument("--launcher", action="store_true", help="Triton's own")
     parser.add_argument("--keep", metavar="FOLDER", help="leave the code objects there")
     return parser.parse_args()
 
@@ -87,6 +91,52 @@ def run(case: Case, target: str, path: Path, told: dict[str, Any], strict: bool)
     return ""
 
 
+def launched(python: str, target: str, chosen: Sequence[Case], folder: Path) -> dict[str, str]:
+    """Has Triton launch the cases; returns what is wrong with each, or the empty string."""
+    launches = {case.name: case.launch(0, target) for case in chosen}
+    requests = []
+    for case in chosen:
+        launch, arguments = launches[case.name], []
+        for position, (name, value) in enumerate(zip(case.types, launch.arguments, strict=True)):
+            if isinstance(value, np.ndarray):
+                path = f"{case.name}-{position}.bin"
+                (folder / path).write_bytes(value.tobytes())
+                arguments.append([path, case.types[name].lstrip("*")])
+            else:
+                arguments.append(value.item())
+        more = case.constants, case.options, launch.grid
+        requests.append([case.name, case.kernel, arguments, *more])
+    tool = Path(sys.executable).with_name("fly-run")
+    command = [tool, "--hip", target, "--", python, KERNELS.with_name("own_launcher.py"), folder]
+    done = subprocess.run(
+        command,
+        input=json.dumps(requests),
+        env={**os.environ, **TRITON, "TRITON_CACHE_DIR": str(folder / "cache"), LIMIT: str(MOST)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout)
+    print(f"{target}: Triton's launcher, with {answer['tensors']}", flush=True)
+    found = {}
+    for case in chosen:
+        launch = launches[case.name]
+        before = launch.arrays()
+        after = {
+            position: np.frombuffer(
+                (folder / f"{case.name}-{position}.bin").read_bytes(), array.dtype
+            ).reshape(array.shape)
+            for position, array in before.items()
+        }
+        try:
+            found[case.name] = answer["told"][case.name] or ""
+            if not found[case.name]:
+                check(launch, before, after)
+        except AssertionError as error:
+            found[case.name] = str(error)
+    return found
+
+
 def main() -> int:
     asked = options()
     only = re.compile(asked.only)
@@ -102,6 +152,14 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(asked.keep or temporary)
         folder.mkdir(parents=True, exist_ok=True)
+        if asked.launcher:
+            for target in targets:
+                cases_of = [case for case, name in chosen if name == target]
+                for name, wrong in launched(asked.triton, target, cases_of, folder).items():
+                    sums["wrong" if wrong else "right"] += 1
+                    if wrong:
+                        print(f"{name} {target}: {wrong}", flush=True)
+            return _ended(len(chosen), sums)
         built = build(asked.triton, chosen, folder)
         print(f"compiled in {time.perf_counter() - start:.0f} s", flush=True)
         for case, target in chosen:
@@ -114,7 +172,11 @@ def main() -> int:
             sums["wrong" if wrong else "right"] += 1
             if wrong:
                 print(f"{case.name} {target}: {wrong}", flush=True)
-    print(f"{len(chosen)} launches: " + ", ".join(f"{n} {what}" for what, n in sums.items()))
+    return _ended(len(chosen), sums)
+
+
+def _ended(count: int, sums: Counter[str]) -> int:
+    print(f"{count} launches: " + ", ".join(f"{n} {what}" for what, n in sums.items()))
     return 1 if sums["wrong"] else 0
 
 

@@ -314,3 +314,25 @@ def test_an_empty_grid_is_checked_and_runs_nothing(device):
     assert (device.instructions, len(device._spaces)) == (0, 0)
     with pytest.raises(UsageError, match="can't be launched"):
         device.launch(function, (0, 5, 1), (0, 1, 1), b"")
+
+
+def test_memory_at_its_own_address(device):
+    """`map` is for pointers that are used as they are; its bounds are exact."""
+    function = copy_function(device)
+    numbers, found = np.arange(64, dtype="i4"), np.zeros(64, "i4")
+    device.map(numbers.ctypes.data, 256, writable=False, label="numbers")
+    device.map(found.ctypes.data, 200, label="found")
+    run_copy(device, function, found.ctypes.data, numbers.ctypes.data, 50)
+    assert found.tolist() == [*range(50), *[0] * 14]
+    with pytest.raises(Fault, match=r"at the end of `found` \(200 bytes\)"):
+        run_copy(device, function, found.ctypes.data, numbers.ctypes.data, 51)
+    with pytest.raises(Fault, match="`numbers` may only be read"):
+        run_copy(device, function, numbers.ctypes.data, found.ctypes.data, 1)
+    for one in (numbers, found):
+        device.release(one.ctypes.data)
+    with pytest.raises(Fault, match="memory fault"):
+        run_copy(device, function, found.ctypes.data, numbers.ctypes.data, 1)
+    for start, size in arena.OWN:
+        for low, length in ((start, 1), (start + size - 1, 8), (start - 8, 16), (start - 8, 8)):
+            with pytest.raises(InputError, match="has other memory at this address"):
+                device.map(low, length)

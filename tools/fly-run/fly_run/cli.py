@@ -103,6 +103,16 @@ def command(
     quiet: Annotated[
         bool, typer.Option("-q", "--quiet", help="Don't print the table of results.")
     ] = False,
+    hip: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TARGET",
+            help="Run the command after -- with a HIP runtime library that is an emulated TARGET.",
+        ),
+    ] = None,
+    hip_runtime: Annotated[
+        bool, typer.Option("--hip-runtime", help="Print the folder of that library, libamdhip64.")
+    ] = False,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
 ) -> None:
     """Run a code object on a device, with arguments from .npy files."""
@@ -110,6 +120,12 @@ def command(
 
     if version:
         return filter.write_output(shell.version().encode(), None)
+    if hip is not None or hip_runtime:
+        from fly_run.shell import hip as hip_shell
+
+        if hip is not None:
+            hip_shell.run(hip, tuple(words or ()))
+        return filter.write_output(f"{hip_shell.folder()}\n".encode(), None)
     shell.call(
         shell.Call(
             words=tuple(words or ()),

@@ -26,7 +26,7 @@ from fly_target import registry
 from fly_run.devices.options import MFMA, Options, in_environment
 from fly_run.devices.protocol import FROM_DEVICE, TO_DEVICE, Function, Stream
 from fly_run.emulator.engine import library
-from fly_run.emulator.engine.arena import Buffers
+from fly_run.emulator.engine.arena import GAP, OWN, Buffers, Region
 from fly_run.emulator.engine.launch import run
 from fly_run.emulator.engine.loading import Loaded, Prepared
 from fly_run.emulator.engine.workspace import Workspace
@@ -110,6 +110,17 @@ class Emulator:
         """See Device."""
         with self._busy:
             return self._buffers.add(label, pointer, nbytes, writable)
+
+    def map(self, pointer: int, nbytes: int, *, writable: bool = True, label: str = "") -> None:
+        """`adopt` for memory that kernels access at its own address, the host's; `release` ends it.
+        InputError if the emulator uses that address."""
+        if any(low < pointer + nbytes + GAP and pointer < low + size for low, size in OWN):
+            raise InputError(
+                f"0x{pointer:x}: the emulator has other memory at this address",
+                hint="run the program again: the system chooses addresses at random",
+            )
+        with self._busy:
+            self._buffers.place(Region(label, pointer, nbytes, pointer, writable))
 
     def adopt_all(self, spans: Sequence[tuple[str, int, int, bool]]) -> list[int]:
         """See Device."""

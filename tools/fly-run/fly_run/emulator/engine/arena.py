@@ -28,6 +28,8 @@ ALIGNMENT = 4096  # of a region's address; hardware allocations are page-aligned
 FIRST, LAST = 0x7F10_8000_0000, 0x7FE0_0000_0000  # buffers
 LAUNCH_AT = 0x7FE0_8000_0000  # queue, dispatch packet, arguments
 CODE_AT = 0x7FF0_8000_0000  # a module's segments
+# What is not a buffer's: address and size, rounded up.
+OWN = ((LAUNCH_AT, 1 << 30), (CODE_AT, 1 << 31))
 CAPACITY = 1024  # maximum number of writable buffers, and of read-only ones
 LAUNCH_REGIONS = 3
 FAR = 1 << 32  # bytes: more than any slightly wrong index can span

@@ -1,0 +1,1 @@
+"""The functions, by subject. Their names and parameters are HIP's (`prototypes`)."""
