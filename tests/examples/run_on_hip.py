@@ -26,8 +26,8 @@ def main() -> None:
         arguments = case.make()
         expected = case.expect(arguments)
         try:
-            compiled.run(arguments, device="hip")
-            check(case, arguments, expected)
+            returned = compiled.run(arguments, device="hip").results
+            check(case, case.after(arguments, returned), expected)
             print(f"{case.name}: right", flush=True)
         except Exception as error:
             print(f"{case.name}: {type(error).__name__}: {error}", flush=True)
