@@ -11,4 +11,6 @@ ROCM = Backend(
     dialect="fly_dialect.amd.extension:ROCDL",
     lowering="fly_opt.backends.amd.lowering:ROCM",
     codegen="fly_llc.backends.amd.codegen:AMDGPU",
+    linker="fly_link.backends.amd.linker:LLD",
+    devices={"emulator": ""},
 )

@@ -1,8 +1,8 @@
 """What a backend adds to the dialect: its own dialect beside `fly`, with ops, types and spaces.
 
-A backend's record (`fly_backend`) refers to its `Extension`. The extensions of the built-in
-backends are loaded with the table of ops; modules of instruction types are loaded when one of their
-types is first used.
+A backend's record (`fly_backend`) refers to its `Extension`. The extensions of the backends in use
+are loaded with the table of ops; modules of instruction types are loaded when one of their types is
+first used.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fly_backend import registry
+from fly_backend.backend import Backend
+from fly_common.errors import MissingError
 from fly_common.resolve import resolve
 
 from fly_dialect.op_info import OpInfo
@@ -35,8 +37,24 @@ class Extension:
 
 @functools.cache
 def extensions() -> tuple[Extension, ...]:
-    """The extensions of the built-in backends."""
-    return tuple(resolve(backend.dialect) for backend in registry.built_in())
+    """The extensions of the built-in backends, and of those that are in use when the dialect is
+    first needed: its tables are built once in a process."""
+    return tuple(map(resolve, _included()))
+
+
+@functools.cache
+def _included() -> tuple[str, ...]:
+    return tuple(dict.fromkeys(backend.dialect for backend in registry.loaded()))
+
+
+def check_included(backend: Backend) -> None:
+    """Raises MissingError for a backend whose extension the dialect's tables lack."""
+    if backend.dialect not in _included():
+        raise MissingError(
+            f"the dialect of the backend {backend.name} can't be added any more",
+            hint="this process has already used the dialect without it: use the backend first,"
+            " for example by fly.get_backend",
+        )
 
 
 def check_made_pointer(space: str, operands: list[Spec], result: PtrSpec) -> bool:

@@ -186,6 +186,7 @@ class Compiled:
         from fly_run.launch import native
 
         image, runtime = self.image, self._runtime
+        named = self._device(device)
 
         def located(error: Fault) -> None:
             from fly.call.fault_lines import locate
@@ -197,7 +198,7 @@ class Compiled:
             program,
             image,
             arguments,
-            lambda: runtime.device(device, image.target),
+            lambda: runtime.device(named, image.target),
             located,
             host.for_native(),
         )
@@ -213,7 +214,7 @@ class Compiled:
         options: Options | None,
     ) -> Any:
         image = self.image
-        with self._runtime.device(device, image.target, options) as opened:
+        with self._runtime.device(self._device(device), image.target, options) as opened:
             try:
                 return work(opened, image)
             except Fault as error:
@@ -221,6 +222,12 @@ class Compiled:
 
                 locate(error, image, self._module, self._chain)
                 raise
+
+    def _device(self, name: str) -> str:
+        """The device that `name` means for the backend that compiled the code."""
+        from fly_run.devices.registry import of_backend
+
+        return of_backend(name, self._chain.backend if self._chain else None)
 
     @functools.cached_property
     def _runtime(self) -> ModuleType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from fly_backend.command import backend_option, named_backend
 from fly_common import filter, options, version
 from fly_common.command import Command
 
@@ -31,6 +32,7 @@ def command(
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Write the result to FILE. [stdout]")
     ] = None,
+    backend: Annotated[str | None, backend_option(typer)] = None,
     emit: Annotated[str | None, options.flag(typer, "llc", "emit")] = None,
     level: Annotated[int | None, options.flag(typer, "llc", "level")] = None,
     insert: Annotated[list[str] | None, options.flag(typer, "llc", "insert")] = None,
@@ -58,6 +60,7 @@ def command(
 ) -> None:
     """Compile LLVM IR to machine code with LLVM's llc, with insertion points for machine passes."""
     said = options.fields("llc", locals())
+    named_backend(backend)  # its code generation is found by the module's triple
     from fly_llc import Options, compile
 
     # -stop-after and -stop-before produce MIR.

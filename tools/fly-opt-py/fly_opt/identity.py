@@ -21,7 +21,7 @@ def fingerprint(options: Options) -> str:
         repr(dataclasses.astuple(options)),
         identity.sources("fly_opt", "fly_dialect", *identity.SHARED),
         identity.bindings(),
-        *(lowering.identity() for lowering in interface.built_in()),
+        *(lowering.identity() for lowering in interface.loaded()),
         _linker(),
         *_rows(options),
     ]

@@ -88,13 +88,12 @@ def code_generation(cpu: str) -> CodeGeneration:
     return resolve((find(row.backend) if row else default()).codegen)
 
 
-@functools.cache
 def code_generations() -> tuple[CodeGeneration, ...]:
-    """Returns the machine pipelines of the built-in backends."""
-    from fly_backend.registry import built_in
+    """Returns the machine pipelines of the built-in backends, then of the others in use."""
+    from fly_backend.registry import loaded
     from fly_common.resolve import resolve
 
-    return tuple(resolve(backend.codegen) for backend in built_in())
+    return tuple(resolve(name) for name in dict.fromkeys(one.codegen for one in loaded()))
 
 
 def named(cpu: str) -> dict[str, Named]:

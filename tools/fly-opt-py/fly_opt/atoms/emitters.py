@@ -112,9 +112,9 @@ def of_mma(op: M) -> tuple[Callable[[M], Operands], MmaEmitter[M]]:
 
 
 def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
-    if not table:
+    if type(op) not in table:
         # The modules that register emitters are imported when the first atom is lowered.
-        own = (name for lowering in interface.built_in() for name in lowering.emitters)
+        own = (name for lowering in interface.loaded() for name in lowering.emitters)
         for name in ("fly_opt.atoms.universal", *own):
             importlib.import_module(name)
     if type(op) not in table:

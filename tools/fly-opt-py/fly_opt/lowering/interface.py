@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from fly_backend import registry
 from fly_common.resolve import resolve
+from fly_target import registry as targets
 from fly_target.target import Target
 
 if TYPE_CHECKING:
@@ -181,15 +182,21 @@ def of_target(target: Target) -> Lowering:
     return of_backend(target.backend)
 
 
-@functools.cache
-def built_in() -> tuple[Lowering, ...]:
-    """Returns the lowerings of the built-in backends."""
-    return tuple(of_backend(name) for name in registry.BUILT_IN)
+def set_target(target: Target) -> str:
+    """Returns the first fragment of a pipeline for `target`, which records it on the module."""
+    row = targets.get(target.name)
+    own = row is None or row.backend == target.backend
+    return f"fly-set-target{{chip={target.name}{'' if own else f' backend={target.backend}'}}}"
+
+
+def loaded() -> tuple[Lowering, ...]:
+    """Returns the lowerings of the built-in backends, then those of the others in use."""
+    return tuple(of_backend(backend.name) for backend in registry.loaded())
 
 
 def candidates(target: Target | None) -> tuple[Lowering, ...]:
     """Returns the target's lowering; all of them if a module names no target."""
-    return built_in() if target is None else (of_target(target),)
+    return loaded() if target is None else (of_target(target),)
 
 
 # The lowering of the running pass; formulas use it for the target's own instructions.
@@ -198,4 +205,4 @@ active: ContextVar[Lowering] = ContextVar("active lowering")
 
 def current() -> Lowering:
     """Returns the lowering of the running pass, or the default backend's if none is set."""
-    return active.get(None) or built_in()[0]
+    return active.get(None) or of_backend(registry.default().name)

@@ -12,5 +12,5 @@ def of(spec: Spec) -> PointerSpaces | None:
     """Returns the backend's spaces that hold a pointer or memref; None if LLVM's do."""
     if not isinstance(spec, (PtrSpec, MemRefSpec)) or spec.space in SPACES:
         return None
-    every = (lowering.spaces() for lowering in interface.built_in())
+    every = (lowering.spaces() for lowering in interface.loaded())
     return next((spaces for spaces in every if spaces is not None and spaces.holds(spec)), None)

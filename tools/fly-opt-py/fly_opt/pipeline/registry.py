@@ -17,7 +17,7 @@ from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
 from fly_opt.lowering import interface
-from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM
+from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM, Lowering
 from fly_opt.passes.base import Pass, make
 from fly_opt.pipeline.text import Step
 from fly_opt.reporting.suggestions import did_you_mean
@@ -101,17 +101,25 @@ _UPSTREAM: dict[str, str] = {
 }
 
 
-@cache
 def passes() -> dict[str, str]:
-    """Maps each pass of this project to the module that defines it."""
-    tables = (_OWN, *(lowering.passes for lowering in interface.built_in()))
+    """Maps each pass of this project, and of the backends in use, to the module that defines it."""
+    return _passes(interface.loaded())
+
+
+@cache
+def _passes(lowerings: tuple[Lowering, ...]) -> dict[str, str]:
+    tables = (_OWN, *(lowering.passes for lowering in lowerings))
     return {name: module for table in tables for name, module in table.items()}
 
 
-@cache
 def upstream() -> dict[str, str]:
     """Maps each MLIR pass that matters to this compiler to its description."""
-    tables = (_UPSTREAM, *(lowering.upstream_passes for lowering in interface.built_in()))
+    return _upstream(interface.loaded())
+
+
+@cache
+def _upstream(lowerings: tuple[Lowering, ...]) -> dict[str, str]:
+    tables = (_UPSTREAM, *(lowering.upstream_passes for lowering in lowerings))
     return dict(sorted((name, text) for table in tables for name, text in table.items()))
 
 
@@ -136,7 +144,6 @@ def unknown(name: str) -> UsageError:
     return UsageError(f"unknown pass {quoted(name)}", hint=hint)
 
 
-@cache
 def descriptions() -> dict[str, str]:
     """Maps each pass of this project to the first line of its docstring, sorted by name.
 

@@ -1,12 +1,14 @@
 """The registry of devices: name → factory, resolved on use.
 
 Another package adds a device as an entry point of the group `fly.devices`, with the name that
-`--device` takes, for a factory with the signature (target, options) → Device. Entry points are
-only consulted for names that are not in the table.
+`--device` takes, for a factory with the signature (target, options) → Device; or in the record of
+its backend (`fly_backend.backend.Backend.devices`). Entry points are only consulted for names that
+are neither in the table nor of a backend in use.
 """
 
 from __future__ import annotations
 
+from fly_backend import registry as backends
 from fly_common.errors import MissingError, UsageError
 from fly_common.resolve import entry_points, resolve
 
@@ -25,6 +27,14 @@ NOT_HERE = {
 }
 
 
+def of_backend(name: str, backend: str | None) -> str:
+    """Returns the device that `name` means for code of `backend`: for "auto" the first device of a
+    backend from outside, else `name`."""
+    if name != "auto" or backend is None or backend in backends.BUILT_IN:
+        return name
+    return next(iter(backends.find(backend).devices), name)
+
+
 def open_device(name: str, target: str, options: Options | None = None) -> Device:
     """Opens a device for code of `target` ("gfx942"), exclusive to the caller; `name` is a key of
     DEVICES, an entry point's name, or "auto". MissingError if it is not available here or does not
@@ -33,11 +43,17 @@ def open_device(name: str, target: str, options: Options | None = None) -> Devic
     options = in_environment(options)
     if name in DEVICES:
         return resolve(DEVICES[name])(target, options)
+    for backend in backends.loaded():
+        if factory := backend.devices.get(name):
+            return resolve(factory)(target, options)
     guests = entry_points(GROUP)
     for guest in guests:
         if guest.name == name:
             return guest.load()(target, options)
     if name in NOT_HERE:
         raise MissingError(NOT_HERE[name], hint="use --device emulator, which needs no GPU")
-    known = ", ".join(["auto", *DEVICES, *NOT_HERE, *(guest.name for guest in guests)])
+    own = (device for backend in backends.loaded() for device in backend.devices)
+    known = ", ".join(
+        ["auto", *dict.fromkeys([*DEVICES, *own]), *NOT_HERE, *(guest.name for guest in guests)]
+    )
     raise UsageError(f"--device {name}: no such device", hint=f"devices: {known}")

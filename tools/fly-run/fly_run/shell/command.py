@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import fly_image
+from fly_backend.command import named_backend
 from fly_common import filter
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.isolation import isolate
@@ -20,7 +21,7 @@ from fly_image.image import Image
 
 from fly_run.devices.options import MFMA, Options
 from fly_run.devices.protocol import Device, Module
-from fly_run.devices.registry import open_device
+from fly_run.devices.registry import of_backend, open_device
 from fly_run.launch import execution, launch, readers
 from fly_run.launch.execution import Outcome
 from fly_run.shell import argument_text, argument_values, npy, observing, report
@@ -34,6 +35,7 @@ class Call:
 
     words: tuple[str, ...]
     device: str = "auto"
+    backend: str | None = None
     inspect: bool = False
     json: bool = False
     kernel: str | None = None
@@ -158,6 +160,7 @@ def _reproducing_words(call: Call) -> list[str]:
     ]
     told = [word for option, value in options if value is not None for word in (option, str(value))]
     told += ["--device", call.device] if call.device != "auto" else []
+    told += [] if call.backend is None else ["--backend", call.backend]
     told += ["--mfma", call.mfma] if call.mfma != "exact" else []
     told += ["--host", call.host] if call.host != "auto" else []
     told += ["--strict"] if call.strict else []
@@ -213,7 +216,8 @@ def _run(
         mfma=call.mfma,
         strict=call.strict,
     )
-    opened = open_device(call.device, image.target, options)
+    device = of_backend(call.device, named_backend(call.backend))
+    opened = open_device(device, image.target, options)
     try:
         outcome = work(opened.load(image), opened)
         return outcome, opened.name, opened.remarks
