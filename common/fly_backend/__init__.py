@@ -3,4 +3,5 @@
 backend     `Backend`, the record
 registry    looks backends up by name, in this package and in installed packages
 amd         the backend `rocm`
+nvidia      the backend `cuda`
 """

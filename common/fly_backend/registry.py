@@ -19,7 +19,7 @@ from fly_common.resolve import entry_points, load, resolve
 from fly_backend.backend import Backend
 
 GROUP = "fly.backends"
-BUILT_IN = {"rocm": "fly_backend.amd:ROCM"}
+BUILT_IN = {"rocm": "fly_backend.amd:ROCM", "cuda": "fly_backend.nvidia:CUDA"}
 
 
 @functools.cache

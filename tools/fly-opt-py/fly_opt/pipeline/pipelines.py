@@ -6,6 +6,7 @@ emission of LLVM IR. The output of `--print-pipeline`, passed to `--passes`, giv
 
 from __future__ import annotations
 
+from fly_backend import registry as backends
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 from fly_target import registry
@@ -24,6 +25,13 @@ def pipelines() -> dict[str, Pipeline]:
     fragments."""
     every = (lowering.pipelines for lowering in interface.built_in())
     return {name: made for table in every for name, made in table.items()}
+
+
+def _find(name: str) -> Pipeline | None:
+    """Returns the pipeline `name`. A backend's own has the backend's name."""
+    if name in backends.BUILT_IN:
+        return interface.of_backend(name).pipelines[name]
+    return pipelines().get(name)
 
 
 def select(options: Options) -> Nest:
@@ -60,12 +68,11 @@ def select(options: Options) -> Nest:
 
 
 def _named(name: str) -> Pipeline:
-    known = pipelines()
-    if name not in known:
-        raise UsageError(
-            f"unknown pipeline {quoted(name)}", hint=did_you_mean(name, known, "the pipelines are")
-        )
-    return known[name]
+    found = _find(name)
+    if found is None:
+        hint = did_you_mean(name, pipelines(), "the pipelines are")
+        raise UsageError(f"unknown pipeline {quoted(name)}", hint=hint)
+    return found
 
 
 def _emitting(pipeline: Nest, emit: str | None) -> Nest:

@@ -1,0 +1,1 @@
+"""NVIDIA's images: PTX text."""
