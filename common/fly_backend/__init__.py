@@ -4,4 +4,5 @@ backend     `Backend`, the record
 registry    looks backends up by name, in this package, in this process, in installed packages
 choice      the backend and the target of a compilation
 amd         the backend `rocm`
+nvidia      the backend `cuda`
 """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 GROUP = "fly.backends"
-BUILT_IN = {"rocm": "fly_backend.amd:ROCM"}
+BUILT_IN = {"rocm": "fly_backend.amd:ROCM", "cuda": "fly_backend.nvidia:CUDA"}
 
 _factories: dict[str, Callable[[], Backend]] = {}  # of `register`
 _found: dict[str, Backend] = {}  # in the order of their first use

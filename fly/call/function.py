@@ -15,7 +15,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
 from fly_backend import choice
-from fly_common import toolchain
+from fly_common import cuda_toolkit, toolchain
 from fly_common.environment import Snapshot, watcher
 from fly_common.errors import FlyError, UsageError
 from fly_common.options import KEYWORDS
@@ -56,6 +56,7 @@ VARIABLES = (
     choice.TARGET,
     *(row.variable for row in KEYWORDS.values()),
     *toolchain.VARIABLES,
+    cuda_toolkit.VARIABLE,
 )
 _environment = watcher(*VARIABLES)
 

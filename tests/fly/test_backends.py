@@ -56,7 +56,7 @@ def test_the_names_of_the_library(monkeypatch, template):
     fly.register_backend("other", lambda: replace(ROCM, name="other"))
     with pytest.raises(UsageError, match="the backend other is already registered"):
         fly.register_backend("Other", lambda: ROCM)
-    with pytest.raises(UsageError, match="unknown backend 'nix'\n  the backends are rocm"):
+    with pytest.raises(UsageError, match="unknown backend 'nix'\n  the backends are rocm, cuda"):
         fly.get_backend("nix")
 
 

@@ -10,7 +10,6 @@ import os
 from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
-from fly_host.program import SECTION
 from fly_target.target import Target
 
 from fly_opt.emission import llvm_text
@@ -97,7 +96,8 @@ def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Mod
     attributes["llvm.target_triple"] = ir.StringAttr.get(target.triple)
     attributes["llvm.data_layout"] = ir.StringAttr.get(target.data_layout)
     if "fly.host_program" in top.attributes:
-        lines = _program_assembly(top.attributes["fly.host_program"].value)
+        program = top.attributes["fly.host_program"].value
+        lines = interface.of_target(target).host_program(program)
         attributes["llvm.module_asm"] = ir.ArrayAttr.get([ir.StringAttr.get(x) for x in lines])
     if flags := interface.of_target(target).module_flags():
         flat.body.append(ir.Operation.parse(f"llvm.module_flags [{', '.join(flags)}]"))
@@ -107,16 +107,6 @@ def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Mod
 def _called(op: ir.Operation) -> str:
     name = op.attributes.get("sym_name")
     return f"{op.name} @{name.value}" if name is not None else op.name
-
-
-def _program_assembly(text: str) -> list[str]:
-    """Returns assembly that puts the program into its section and restores the current section."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return [
-        f'.pushsection {SECTION},"",@progbits',
-        f'.ascii "{escaped}"',
-        ".popsection",
-    ]
 
 
 def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -> bool:

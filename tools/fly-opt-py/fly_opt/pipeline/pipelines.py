@@ -28,6 +28,13 @@ def pipelines() -> dict[str, Pipeline]:
     return {name: made for table in every for name, made in table.items()}
 
 
+def _find(name: str) -> Pipeline | None:
+    """Returns the pipeline `name`. A backend's own has the backend's name."""
+    if name in (one.name for one in backends.loaded()):
+        return interface.of_backend(name).pipelines.get(name)
+    return pipelines().get(name)
+
+
 def select(options: Options) -> Nest:
     """Returns the pipeline of a call. UsageError if its options contradict each other.
 
@@ -69,12 +76,11 @@ def _chosen(options: Options) -> choice.Choice:
 
 
 def _named(name: str) -> Pipeline:
-    known = pipelines()
-    if name not in known:
-        raise UsageError(
-            f"unknown pipeline {quoted(name)}", hint=did_you_mean(name, known, "the pipelines are")
-        )
-    return known[name]
+    found = _find(name)
+    if found is None:
+        hint = did_you_mean(name, pipelines(), "the pipelines are")
+        raise UsageError(f"unknown pipeline {quoted(name)}", hint=hint)
+    return found
 
 
 def _emitting(pipeline: Nest, emit: str | None) -> Nest:

@@ -101,6 +101,21 @@ _UPSTREAM: dict[str, str] = {
 }
 
 
+# How the names of this project's passes begin. MLIR's begin otherwise, so that no built-in backend
+# has to be searched for them.
+_PREFIXES = ("fly-", "convert-fly-")
+
+
+def home(name: str) -> str | None:
+    """Returns the module that defines the pass `name`; None if it is not of this project or of a
+    backend in use."""
+    if name in _OWN:
+        return _OWN[name]
+    lowerings = interface.searched() if name.startswith(_PREFIXES) else interface.guests()
+    tables = (lowering.passes for lowering in lowerings)
+    return next((table[name] for table in tables if name in table), None)
+
+
 def passes() -> dict[str, str]:
     """Maps each pass of this project, and of the backends in use, to the module that defines it."""
     return _passes(interface.loaded())
@@ -124,12 +139,14 @@ def _upstream(lowerings: tuple[Lowering, ...]) -> dict[str, str]:
 
 
 def is_ours(name: str) -> bool:
-    return name in passes()
+    return home(name) is not None
 
 
 def load(step: Step) -> Pass:
     """Returns the pass of a pipeline's step, with its options. UsageError if they are invalid."""
-    module = importlib.import_module(passes()[step.name])
+    where = home(step.name)
+    assert where is not None, f"{step.name} is not a pass of this project"
+    module = importlib.import_module(where)
     for value in vars(module).values():
         if isinstance(value, type) and getattr(value, "name", None) == step.name:
             return make(value, step.options)
