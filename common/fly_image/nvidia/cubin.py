@@ -118,7 +118,8 @@ def _parse(data: bytes, name: str) -> Cubin:
     }
     held = {one.name: one.data for one in elf.sections if one.name.startswith(".fly.")}
     symbols = [(n, one) for table in _tables(elf) for n, one in enumerate(elf.table(table))]
-    declared = {one.name: one for one in entries.entries(held.get(ENTRIES, b"").decode())}
+    text = held.get(ENTRIES, b"").decode(errors="replace")
+    declared = {one.name: one for one in entries.entries(text)}
     said = resources.read(held.get(resources.SECTION, b"").decode(errors="replace"))
     kernels = {
         symbol.name: _kernel(elf, number, symbol, declared.get(symbol.name), said)

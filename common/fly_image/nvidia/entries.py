@@ -29,13 +29,13 @@ _COMMENTS = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 _TARGET = re.compile(r"^[ \t]*\.target[ \t]+(\w+)", re.MULTILINE)
 _ENTRY = re.compile(r"\.entry\s+(?P<name>[\w$]+)\s*(?:\((?P<parameters>[^)]*)\))?(?P<rest>[^{;]*)")
 _PARAMETER = re.compile(
-    r"\.param\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<type>[a-z]+\d+)\s+"
+    r"\.param\s+(?:\.align\s+(?P<align>\d{1,9})\s+)?\.(?P<type>[a-z]+\d{1,3})\s+"
     r"(?P<pointer>\.ptr\s+(?:\.(?P<space>global|const|local|shared)\s+)?(?:\.align\s+\d+\s+)?)?"
-    r"(?P<name>[\w$]+)\s*(?:\[(?P<count>\d*)\])?"
+    r"(?P<name>[\w$]+)\s*(?:\[(?P<count>\d{0,9})\])?"
 )
-_LIMIT = re.compile(r"\.(maxntid|reqntid)\s+(\d+)(?:\s*,\s*(\d+))?(?:\s*,\s*(\d+))?")
+_LIMIT = re.compile(r"\.(maxntid|reqntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
 _SHARED = re.compile(
-    r"(\.extern\s+)?\.shared\s+(?:\.align\s+\d+\s+)?\.[a-z]+(\d+)\s+[\w$]+([^;]*);"
+    r"(\.extern\s+)?\.shared\s+(?:\.align\s+\d+\s+)?\.[a-z]+(\d{1,3})\s+[\w$]+([^;]*);"
 )
 
 
@@ -87,7 +87,7 @@ def shared_bytes(text: str) -> int:
     total = 0
     for extern, bits, dimensions in _SHARED.findall(text):
         if not extern:
-            counts = re.findall(r"\[\s*(\d+)\s*\]", dimensions)
+            counts = re.findall(r"\[\s*(\d{1,9})\s*\]", dimensions)
             total += int(bits) // 8 * math.prod(map(int, counts))
     return total
 
