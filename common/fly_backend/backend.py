@@ -16,8 +16,8 @@ class Backend:
     `name` is the name that users give and that the rows of `fly_target` use. `default_target` is
     the chip of a compilation that names none. `namespaces` are the modules that kernels see as
     `fx.NAME`. `namespace` is the name of the backend's dialect beside `fly`; `upstream` are MLIR's
-    dialects whose ops the backend's passes build. They tell the owner of an op or a type while
-    nothing of the backend is loaded.
+    dialects whose ops the backend's passes build; `intrinsics` is the prefix of its intrinsics in
+    LLVM. They tell the owner of an op or a type while nothing of the backend is loaded.
 
     The references, each with the class of its object:
 
@@ -31,6 +31,7 @@ class Backend:
     namespaces: dict[str, str]
     namespace: str
     upstream: tuple[str, ...]
+    intrinsics: str
     dialect: str
     lowering: str
     codegen: str
