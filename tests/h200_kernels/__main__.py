@@ -6,7 +6,6 @@ python -m h200_kernels OUT/ [TARGET]
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,42 +15,20 @@ import numpy as np
 from fly_host import text
 from fly_image.nvidia import ptx
 
+from h200_kernels import chain
+from h200_kernels.assembler import find
 from h200_kernels.cases import cases
 from h200_kernels.recording import launches
-
-TOOLS = Path(sys.executable).parent
-
-
-def compiled(path: Path, entry: str, target: str) -> bytes:
-    """Runs the chain of filters, as a shell would."""
-    data = b""
-    for words in (
-        ["fly-trace", f"{path}:{entry}", "--target", target],
-        ["fly-opt-py", "--target", target],
-        ["opt", "-S", "-O3"],
-        ["fly-llc"],
-    ):
-        program = TOOLS / words[0]
-        words[0] = str(program) if program.exists() else words[0]
-        data = subprocess.run(words, input=data, stdout=subprocess.PIPE, check=True).stdout
-    return data
-
-
-def ptxas() -> str | None:
-    """Returns the path of ptxas: FLY_PTXAS, that of PyPI's package, or that on the PATH."""
-    packages = (Path(root, "nvidia/cu13/bin/ptxas") for root in sys.path)
-    found = next((str(path) for path in packages if path.is_file()), None)
-    return os.environ.get("FLY_PTXAS") or found or shutil.which("ptxas")
 
 
 def main(out: str, target: str = "sm_90a") -> None:
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    assembler = ptxas()
+    assembler = find()
     rows = []
     for case in cases():
         name = case.entry
-        code = compiled(case.path, case.entry, target)
+        code = chain.ptx(case.path, case.entry, target)
         (folder / f"{name}.ptx").write_bytes(code)
         if assembler:
             words = [assembler, f"-arch={target}", f"{folder}/{name}.ptx"]
