@@ -10,6 +10,7 @@ ROCM = Backend(
     namespaces={"rocdl": "fly_trace.backends.amd.rocdl"},
     namespace="fly_rocdl",
     upstream=("rocdl",),
+    intrinsics="llvm.amdgcn.",
     dialect="fly_dialect.amd.extension:ROCDL",
     lowering="fly_opt.backends.amd.lowering:ROCM",
     codegen="fly_llc.backends.amd.codegen:AMDGPU",

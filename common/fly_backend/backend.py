@@ -24,10 +24,10 @@ class Backend:
     `name` is the name that users give, in lower case. `default_target` is the chip of a compilation
     that names none. `namespaces` are the modules that kernels see as `fx.NAME`. `namespace` is the
     name of the backend's dialect beside `fly`; `upstream` are MLIR's dialects whose ops the
-    backend's passes build. They tell the owner of an op or a type while nothing of the backend is
-    loaded. `compiles` names the backends whose rows of `fly_target` are its targets
-    (`Target.backend`); () is its own name. `object_suffix` and `image_suffix` are those of the
-    files that fly-llc and fly-link make for it.
+    backend's passes build; `intrinsics` is the prefix of its intrinsics in LLVM. They tell the
+    owner of an op or a type while nothing of the backend is loaded. `compiles` names the backends
+    whose rows of `fly_target` are its targets (`Target.backend`); () is its own name.
+    `object_suffix` and `image_suffix` are those of the files that fly-llc and fly-link make for it.
 
     The references, each with the class of its object:
 
@@ -44,6 +44,7 @@ class Backend:
     namespaces: dict[str, str]
     namespace: str
     upstream: tuple[str, ...]
+    intrinsics: str
     dialect: str
     lowering: str
     codegen: str

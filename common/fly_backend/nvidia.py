@@ -10,6 +10,7 @@ CUDA = Backend(
     namespaces={"nvvm": "fly_trace.backends.nvidia.nvvm"},
     namespace="fly_nvvm",
     upstream=("nvvm",),
+    intrinsics="llvm.nvvm.",
     dialect="fly_dialect.nvidia.extension:NVVM",
     lowering="fly_opt.backends.nvidia.lowering:CUDA",
     codegen="fly_llc.backends.nvidia.codegen:NVPTX",

@@ -16,6 +16,9 @@ from fly_common.record import replace
 
 pytestmark = pytest.mark.usefixtures("clean_registry")
 
+REQUIRED = (
+    *("namespaces", "namespace", "upstream", "intrinsics", "dialect", "lowering", "codegen"),
+)
 MINE = replace(ROCM, name="mine")
 
 
@@ -106,7 +109,7 @@ def test_what_a_factory_must_return(made, what: str):
 
 
 def test_a_backend_compiles_for_its_own_rows_unless_it_says_others():
-    fields = {name: vars(ROCM)[name] for name in ("namespaces", "dialect", "lowering", "codegen")}
+    fields = {name: vars(ROCM)[name] for name in REQUIRED}
     assert Backend(name="mine", default_target="m1", **fields).compiles == ("mine",)
     assert MINE.compiles == ("rocm",)
 
@@ -115,6 +118,13 @@ def test_the_packages_that_a_record_refers_to(template: Backend):
     assert template.packages == (
         *("fly_backend_template", "fly_dialect", "fly_link", "fly_llc", "fly_trace"),
     )
+
+
+def test_backends_with_another_dialect(template: Backend):
+    """A backend that shares a dialect with a built-in one may use that one's instructions."""
+    for name in ("rocm", "template"):
+        assert ROCM not in registry.others(name)
+    assert [one.name for one in registry.others("cuda")] == ["rocm"]
 
 
 LISTENING = """

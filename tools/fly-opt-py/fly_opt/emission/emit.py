@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from fly_backend import registry
 from fly_common.errors import InputError
 from fly_target.target import Target
 
@@ -43,7 +44,7 @@ def emit(module: ir.Module, source: Source, observer: Observer) -> str:
     target = target_of(module.operation)
     with observer.timed("translate"):
         flat = _flatten(module, target, source)
-        doubtful = _prepare(flat, source, interface.candidates(target))
+        doubtful = _prepare(flat, source, interface.candidates(target), target)
         if doubtful:
             _try_in_child(flat, source)
         text = _translate(flat)
@@ -109,13 +110,18 @@ def _called(op: ir.Operation) -> str:
     return f"{op.name} @{name.value}" if name is not None else op.name
 
 
-def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -> bool:
+def _prepare(
+    flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...], target: Target | None
+) -> bool:
     """Replaces intrinsics that LLVM 22 lacks. InputError for an op that can't be translated: the
     bindings' translation crashes on one. Returns True if only an attempt can tell, because an
     intrinsic is called by name."""
     from fly_dialect.bindings import ir
 
     translated = ("llvm.", *(prefix for lowering in lowerings for prefix in lowering.translated))
+    foreign: tuple[str, ...] = ()
+    if target is not None:
+        foreign = tuple(one.intrinsics for one in registry.others(target.backend))
     intrinsics = KNOWN_INTRINSICS.union(*(lowering.intrinsics for lowering in lowerings))
     for child in flat.body:
         name = child.operation.name
@@ -149,7 +155,12 @@ def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -
                 return ir.WalkResult.INTERRUPT
             doubtful = doubtful or not _is_ordinary(op, lowerings)
         if name == "llvm.call_intrinsic":
-            doubtful = doubtful or op.attributes["intrin"].value not in intrinsics
+            called = op.attributes["intrin"].value
+            if called.startswith(foreign):
+                message = f"{called} is an intrinsic that {target.name} does not have"
+                refused.append(InputError(message, place=source.place_of(op.location)))
+                return ir.WalkResult.INTERRUPT
+            doubtful = doubtful or called not in intrinsics
         return ir.WalkResult.ADVANCE
 
     flat.operation.walk(visit, ir.WalkOrder.PRE_ORDER)

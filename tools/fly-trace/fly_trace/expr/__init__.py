@@ -182,6 +182,9 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"fly_trace.expr.{name}")
     if name in _NAMESPACES:
+        from fly_trace.core.target import check_namespace
+
+        check_namespace(name)
         return importlib.import_module(_NAMESPACES[name])
     home = _HOMES.get(name)
     if home is None and (found := _vector_type(name)) is not None:

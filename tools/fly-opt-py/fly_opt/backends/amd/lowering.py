@@ -58,11 +58,13 @@ class RocmLowering:
         return {"fly_rocdl.get_buffer_rsrc": buffers.get_descriptor}
 
     def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
-        from fly_opt.backends.amd.passes import narrow_floats
+        from fly_opt.passes.math import narrow_floats
 
         if not narrow_floats.is_conversion(op):
             return False
-        narrow_floats.convert(op, target)
+        from fly_opt.backends.amd.passes.narrow_floats import FORMATS
+
+        narrow_floats.convert(op, target, FORMATS)
         return True
 
     def function(self, op: ir.Operation) -> Function | None:

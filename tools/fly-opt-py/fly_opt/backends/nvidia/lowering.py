@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from fly_host.program import SECTION
 from fly_target.target import Target
 
+from fly_opt.backends.nvidia import device_libraries, intrinsics
 from fly_opt.backends.nvidia.pipeline import cuda
 from fly_opt.lowering.interface import Function, Pipeline, PointerSpaces
 
@@ -23,7 +24,11 @@ class CudaLowering:
     pipelines: Mapping[str, Pipeline] = {"cuda": cuda}
     passes: Mapping[str, str] = {
         "convert-fly-to-nvvm": f"{_PASSES}.fly_to_nvvm",
+        "fly-check-dialects": f"{_PASSES}.check_dialects",
+        "fly-dynamic-shared": f"{_PASSES}.dynamic_shared",
         "fly-flatten-arguments": f"{_PASSES}.flatten_arguments",
+        "fly-lower-subgroups": f"{_PASSES}.subgroups",
+        "fly-nvvm-atomics": f"{_PASSES}.atomics",
         "fly-nvvm-kernel-attributes": f"{_PASSES}.kernel_attributes",
     }
     upstream_passes: Mapping[str, str] = {
@@ -34,7 +39,7 @@ class CudaLowering:
     }
     emitters: tuple[str, ...] = ()
     translated = ("nvvm.",)
-    intrinsics: frozenset[str] = frozenset()
+    intrinsics = intrinsics.ALL
     function_attributes: Mapping[str, str] = {
         "nvvm.kernel": "UnitAttr",
         "nvvm.reqntid": "DenseI32ArrayAttr",
@@ -48,7 +53,14 @@ class CudaLowering:
         return {}
 
     def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
-        return False
+        from fly_opt.passes.math import narrow_floats
+
+        if not narrow_floats.is_conversion(op):
+            return False
+        from fly_opt.backends.nvidia.narrow_floats import FORMATS
+
+        narrow_floats.convert(op, target, FORMATS)
+        return True
 
     def function(self, op: ir.Operation) -> Function | None:
         from fly_opt.backends.nvidia import formulas
@@ -99,13 +111,13 @@ class CudaLowering:
         return ()
 
     def needed_functions(self, text: str) -> tuple[str, ...]:
-        return ()
+        return device_libraries.needed(text)
 
     def link(self, text: str, functions: tuple[str, ...], target: Target) -> str:
-        raise NotImplementedError
+        return device_libraries.link(text, functions, target)
 
     def identity(self) -> str:
-        return "none"
+        return device_libraries.identity()
 
 
 def _element(op: ir.Operation) -> str:

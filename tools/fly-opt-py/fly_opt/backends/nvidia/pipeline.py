@@ -22,6 +22,8 @@ def pre_binary(target: Target) -> tuple[str, ...]:
     return (
         # Set once: the passes below, opt, llc and the linker read the target from the module.
         set_target(target),
+        # Instructions of another vendor are rejected while they are still as the trace has them.
+        "fly-check-dialects",
         # The host function becomes data while its arguments are still named tensors.
         "fly-extract-host-program",
         # Tensors at the kernels' boundaries become a pointer and a struct of the dynamic leaves.
@@ -44,6 +46,12 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         "fly-check-shuffles",
         # Pointers and views become LLVM pointers; atoms become the target's instructions.
         "convert-fly-to-nvvm",
+        # Scopes have other names here, and LLVM forgets the orders of atomic updates.
+        "fly-nvvm-atomics",
+        # Variables of more than 48 KB of shared memory become part of what launches ask for.
+        "fly-dynamic-shared",
+        # What convert-gpu-to-nvvm lacks: reductions of a warp, its number, shuffles of 16 bits.
+        "fly-lower-subgroups",
         # Selects an intrinsic, a formula, a library or a wider type for each math function.
         "fly-select-math",
         # The remaining math ops call libdevice.

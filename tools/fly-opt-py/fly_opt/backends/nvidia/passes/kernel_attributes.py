@@ -14,6 +14,7 @@ from fly_opt.passes.target.set_target import target_of
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
+_KNOWN = "gpu.known_block_size"
 _BLOCK = ("nvvm.reqntid", "nvvm.maxntid")
 
 
@@ -47,8 +48,13 @@ def _mark(function: ir.Operation, target: Target) -> None:
     if function.name != "llvm.func" or not len(function.regions[0].blocks):
         return
     attributes = function.attributes
-    if "nvvm.kernel" in attributes and not any(name in attributes for name in _BLOCK):
-        attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([target.max_workgroup, 1, 1])
+    if "nvvm.kernel" in attributes:
+        if _KNOWN in attributes:  # convert-gpu-to-nvvm makes it a bound only
+            attributes["nvvm.reqntid"] = attributes[_KNOWN]
+            if "nvvm.maxntid" in attributes:
+                del attributes["nvvm.maxntid"]
+        elif not any(name in attributes for name in _BLOCK):
+            attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([target.max_workgroup, 1, 1])
     words = {
         "target-cpu": target.cpu,
         "target-features": PTX_FEATURE,
