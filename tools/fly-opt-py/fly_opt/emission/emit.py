@@ -157,7 +157,7 @@ def _prepare(
             doubtful = doubtful or not _is_ordinary(op, lowerings)
         if name == "llvm.call_intrinsic":
             called = op.attributes["intrin"].value
-            if called.startswith(foreign):
+            if target is not None and called.startswith(foreign):
                 message = f"{called} is an intrinsic that {target.name} does not have"
                 refused.append(InputError(message, place=source.place_of(op.location)))
                 return ir.WalkResult.INTERRUPT
