@@ -42,7 +42,6 @@ ALLOWED = {
     ("fly_llc/insertion/filters.py", "fly_llc.shipped.amd."),
     # Advice on what LLVM says.
     ("fly_llc/codegen/refusal.py", "a workgroup's LDS has a fixed size"),
-    ("fly_llc/codegen/refusal.py", "llc -march=amdgcn -mcpu=help"),
     # Going on from MIR mends what it leaves out of kernel descriptors; other code has none.
     ("fly_llc/codegen/resume.py", "workGroupID"),
     ("fly_llc/codegen/resume.py", ".amdhsa_"),

@@ -11,6 +11,10 @@ from fly_target.target import Target
 from fly_opt.lowering.interface import EMIT_LLVM
 
 
+# Line tables as directives: with any other kind, ptxas would compile for a debugger.
+LINES = "ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly}"
+
+
 def cuda(target: Target, debug_info: bool) -> tuple[str, ...]:
     """Kernels and host function in the fly dialect → one LLVM module for an NVIDIA GPU."""
     return (
@@ -66,6 +70,6 @@ def cuda(target: Target, debug_info: bool) -> tuple[str, ...]:
         "cse",
         # With these on the functions, plain `opt` and `llc` need no flags.
         "fly-nvvm-kernel-attributes",
-        *(("ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}",) * debug_info),
+        *((LINES,) * debug_info),
         EMIT_LLVM,
     )
