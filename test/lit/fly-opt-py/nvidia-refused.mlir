@@ -2,7 +2,7 @@
 // RUN: not fly-opt-py --target sm_90a %s 2>%t.err
 // RUN: %filecheck %s --input-file=%t.err
 
-// CHECK: nvidia-refused.mlir:[[# @LINE + 6]]:10: pass fly-check-dialects: !fly_rocdl.cdna3.mfma is an instruction of the backend rocm, which sm_90a lacks
+// CHECK: nvidia-refused.mlir:11:10: pass fly-check-dialects: !fly_rocdl.cdna3.mfma is an instruction of the backend rocm, which sm_90a lacks
 // CHECK-NEXT: %a = fly.make_mma_atom
 // CHECK-NEXT: ^
 // CHECK-NEXT: use what every target has: fx.UniversalCopy128b and other universal copies, fx.UniversalFMA

@@ -10,7 +10,6 @@ from fly_target.target import Target
 
 from fly_opt.lowering.interface import EMIT_LLVM
 
-
 # Line tables as directives: with any other kind, ptxas would compile for a debugger.
 LINES = "ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly}"
 
