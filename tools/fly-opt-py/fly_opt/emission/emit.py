@@ -121,8 +121,9 @@ def _prepare(
     translated = ("llvm.", *(prefix for lowering in lowerings for prefix in lowering.translated))
     foreign: tuple[str, ...] = ()
     if target is not None:
-        others = (one for one in registry.built_in() if one.name != target.backend)
-        foreign = tuple(one.intrinsics for one in others)
+        own = registry.find(target.backend).intrinsics
+        known = (one.intrinsics for one in registry.built_in())
+        foreign = tuple(prefix for prefix in known if prefix != own)
     intrinsics = KNOWN_INTRINSICS.union(*(lowering.intrinsics for lowering in lowerings))
     for child in flat.body:
         name = child.operation.name
