@@ -1,6 +1,6 @@
 """Compile time from process start to the code object: this project, Triton and FlyDSL.
 
-    python benchmarks/compile_time.py [--runs 7] [--peers-python PATH] [--json FILE]
+    python benchmarks/compile_time.py [--runs 7] [--peers-python PATH] [--before DIR] [--json FILE]
 
 Each figure is the median (minimum–maximum) of fresh processes in milliseconds, which run in turn so
 that other load affects all alike. "cold": an empty compile cache; "warm": the cache of the previous
@@ -13,6 +13,9 @@ triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with
 kernels are in benchmarks/peers: the same computation on f32 with dynamic extents, one row per block
 of 256; Triton's hold a row in registers, of at most 1024 columns, as is idiomatic there. The tiled
 kernels (peers/tiled_kernels.py) share one source for FlyDSL and us. No GPU is needed.
+
+--before DIR measures another checkout of this project too, such as one of `git worktree add`, with
+its own examples and this interpreter's packages.
 """
 
 from __future__ import annotations
@@ -32,7 +35,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 HERE = Path(__file__).parent
-EXAMPLES = HERE.parent / "examples"
+ROOT = HERE.parent
 # Kernel → our example and its entry.
 KERNELS = {
     "vector_add": ("vector_add", "vector_add"),
@@ -74,17 +77,20 @@ class System:
     kernels: tuple[str, ...] = (*KERNELS, *TILED)
 
 
-def ours() -> System:
+def ours(checkout: Path, name: str) -> System:
     def command(kernel: str, state: str) -> list[str]:
         if kernel in TILED:
-            return [sys.executable, TILED_TEXT, "fly", kernel, "", state]
+            tiled = checkout / "benchmarks/peers/tiled_kernels.py"
+            return [sys.executable, str(tiled), "fly", kernel, "", state]
         other = next(name for name in KERNELS if name != kernel)
         words = dict(zip(("KERNEL", "ENTRY"), KERNELS[kernel], strict=True))
         words |= dict(zip(("OTHER", "OTHER_ENTRY"), KERNELS[other], strict=True))
         program = re.sub(r"\b(OTHER_)?(KERNEL|ENTRY|OTHER)\b", lambda m: words[m[0]], OURS)
-        return [sys.executable, "-c", program, kernel, "", state, str(EXAMPLES)]
+        return [sys.executable, "-c", program, kernel, "", state, str(checkout / "examples")]
 
-    return System("fly", command, lambda folder: {"FLY_CACHE_DIR": str(folder)})
+    packages = [checkout, checkout / "common", *sorted(checkout.glob("tools/*"))]
+    path = os.pathsep.join(map(str, packages))
+    return System(name, command, lambda cache: {"FLY_CACHE_DIR": str(cache), "PYTHONPATH": path})
 
 
 def triton(python: str) -> System:
@@ -119,10 +125,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=7, help="processes per figure")
     parser.add_argument("--peers-python", default=sys.executable, help="where the peers are")
+    parser.add_argument("--before", type=Path, help="another checkout of this project")
     parser.add_argument("--json", type=Path, help="write the samples to this file too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fly-bench-") as scratch:
-        systems = [ours(), *find_peers(options.peers_python, Path(scratch))]
+        systems = [ours(ROOT, "fly")]
+        if options.before:
+            systems.append(ours(options.before.resolve(), "before"))
+        systems += find_peers(options.peers_python, Path(scratch))
         samples = measure(systems, options.runs, Path(scratch))
     report(systems, samples, options.runs)
     if options.json:
@@ -191,7 +201,8 @@ def run(system: System, kernel: str, state: str, cache: Path) -> float:
     environment.pop("PYTHONDONTWRITEBYTECODE", None)
     at = command.index("", 1)
     command[at] = repr(time.monotonic())
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    # `python -c` imports from the current folder first, so that must not be a checkout.
+    done = subprocess.run(command, env=environment, cwd=cache, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"compile_time: error: {system.name} {kernel} {state}:\n{done.stderr}")
     return float(done.stdout.split()[-1])

@@ -98,12 +98,6 @@ def loaded() -> tuple[Backend, ...]:
     return (*built_in(), *(one for name, one in _found.items() if name not in BUILT_IN))
 
 
-def others(name: str) -> tuple[Backend, ...]:
-    """Returns the built-in backends with another dialect than the backend `name`."""
-    own = find(name).namespace
-    return tuple(one for one in built_in() if one.namespace != own)
-
-
 def default() -> Backend:
     """Returns the backend of a compilation that names none."""
     return find(next(iter(BUILT_IN)))

@@ -59,7 +59,7 @@ OPTIONS = (
     Option("opt", "pipeline", "-passes", "text", "opt_pipeline", "FLY_OPT_PIPELINE"),
     Option("opt", "plugins", "-load-pass-plugin", "paths", "opt_plugins", "FLY_OPT_PLUGINS"),
     Option("opt", "options", "", "words", "opt_options", "FLY_OPT_OPTIONS"),
-    Option("llc", "emit", "--emit", "text", metavar="obj|asm|mir", help="Output format. [obj]"),
+    Option("llc", "emit", "--emit", "text", metavar="obj|asm|mir|ptx", help="Output format. [obj]"),
     Option("llc", "level", "-O", "level", metavar="0|1|2|3", help="Optimization level. [2]"),
     Option(
         *("llc", "flags", "--llvm", "words", "llc_options", "FLY_LLC_OPTIONS"),

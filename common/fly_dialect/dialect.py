@@ -21,7 +21,7 @@ from fly_common.errors import InputError, Place
 from fly_dialect.bindings import ir
 from fly_dialect.extension import namespaces, upstream
 from fly_dialect.op_info import OpInfo
-from fly_dialect.op_table import OPS, find
+from fly_dialect.op_table import every, find
 from fly_dialect.type_text import parse_type
 from fly_dialect.types import (
     IntTupleSpec,
@@ -196,7 +196,7 @@ def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> None
         return
     info = find(name)
     if info is None:
-        known = [known.full_name for known in OPS.values()]
+        known = [known.full_name for known in every().values()]
         near = difflib.get_close_matches(name, known, n=1)
         raise ValueError(f"unknown op{f'; did you mean {near[0]}?' if near else ''}")
     types = [operand.type for operand in op.operands], [result.type for result in op.results]

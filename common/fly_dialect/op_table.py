@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fly_dialect.extension import extension_of
+from fly_dialect.extension import extension_of, extensions
 from fly_dialect.inference import atoms, host, layouts, memory, tiled, vectors
 from fly_dialect.inference import rules as infer
 from fly_dialect.inference.computation import COMPUTATIONS, Computation
@@ -99,6 +99,11 @@ def find(full_name: str) -> OpInfo | None:
     extension = extension_of(full_name)
     ops = () if extension is None else extension.ops
     return next((op for op in ops if op.full_name == full_name), None)
+
+
+def every() -> dict[str, OpInfo]:
+    """All ops: fly's by name, those of the built-in backends' dialects by full name."""
+    return OPS | {op.full_name: op for extension in extensions() for op in extension.ops}
 
 
 def op(name: str) -> OpInfo:

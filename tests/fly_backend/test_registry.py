@@ -120,13 +120,6 @@ def test_the_packages_that_a_record_refers_to(template: Backend):
     )
 
 
-def test_backends_with_another_dialect(template: Backend):
-    """A backend that shares a dialect with a built-in one may use that one's instructions."""
-    for name in ("rocm", "template"):
-        assert ROCM not in registry.others(name)
-    assert [one.name for one in registry.others("cuda")] == ["rocm"]
-
-
 LISTENING = """
 import importlib.metadata, sys
 asked = []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import functools
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TypeVar
 
@@ -33,8 +34,7 @@ def register(family: _Op) -> _Op:
 
 def families() -> tuple[type[AtomOp], ...]:
     """All families, sorted by name."""
-    tables = [_UNIVERSAL, *(extension.atoms for extension in extensions())]
-    for module in {module for table in tables for module in table}:
+    for module in set(homes().values()):
         import_module(module)
     return tuple(_FAMILIES[name] for name in sorted(_FAMILIES))
 
@@ -56,10 +56,18 @@ def family(name: str) -> type[AtomOp]:
     return _FAMILIES[name]
 
 
+def homes() -> dict[str, str]:
+    """Maps each type, those of all built-in backends too, to the module that defines its family."""
+    return _by_type(_UNIVERSAL, *(extension.atoms for extension in extensions()))
+
+
 @functools.cache
 def _homes(name: str) -> dict[str, str]:
     """Maps types to the modules that define their families: the universal ones, and those of the
     dialect that `name` belongs to."""
     extension = extension_of(name)
-    tables = [_UNIVERSAL, {} if extension is None else extension.atoms]
+    return _by_type(_UNIVERSAL, {} if extension is None else extension.atoms)
+
+
+def _by_type(*tables: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     return {name: module for table in tables for module, names in table.items() for name in names}

@@ -64,7 +64,7 @@ def command(
     from fly_llc import Options, compile
 
     # -stop-after and -stop-before produce MIR.
-    made = said.setdefault("emit", "mir" if stop_after or stop_before else "obj")
+    said.setdefault("emit", "mir" if stop_after or stop_before else "obj")
     chosen = Options(**said)
 
     def warn(text: str) -> None:
@@ -80,7 +80,7 @@ def command(
                 return listing.text(data, chosen, name).encode()
             result = compile(data, chosen, name, warn=warn)
             if diff:
-                from fly_llc.backends.amd import comparison
+                from fly_llc.codegen import comparison
 
                 print(comparison.report(data, result, chosen, name), file=sys.stderr)
             return result
@@ -92,7 +92,7 @@ def command(
         output=output,
         suffix=_suffix,
         flags=_flags(sys.argv[1:], file, output),
-        binary=made == "obj" and not list_points,
+        binary=lambda data: data.startswith(b"\x7fELF"),
     )
 
 

@@ -6,13 +6,14 @@ import re
 import subprocess
 import sys
 
+import fly_llc
 import pytest
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_host import text
 from fly_image.nvidia import ptx
 from fly_opt import Options, compile
 from fly_opt.backends.nvidia import device_libraries
-from h200_kernels import chain
+from h200_kernels import assembler, chain
 from h200_kernels.cases import KERNELS
 
 MODULE = """
@@ -234,6 +235,17 @@ def test_a_trace_for_one_vendor_refuses_the_others_namespace():
 
     with pytest.raises(InputError, match=r"fx\.nvvm is for other hardware than gfx942"):
         trace_file(str(KERNELS), "warps", {}, target="gfx942")
+
+
+def test_line_tables_do_not_ask_for_a_debugger(vector_add, tmp_path):
+    located = vector_add.replace(
+        b"%sum = arith.addf %a, %b : f32", b'%sum = arith.addf %a, %b : f32 loc("add.py":12:7)'
+    )
+    module = compile(located, Options(target="sm_90a", debug_info=True))
+    made = fly_llc.compile(module, fly_llc.Options())
+    assert re.search(rb"^\s*\.loc\s+\d+ 12 7", made, re.MULTILINE)
+    assert b".target sm_90a\n" in made
+    assembler.assemble(made, "sm_90a", tmp_path / "k.cubin")
 
 
 def test_the_pipelines_are_known_by_name():

@@ -74,7 +74,7 @@ class CodeGeneration:
     records, `default_features` those of a module that sets none. `product` is llc's file type of
     the result, which the next stage reads, and `kinds` are further names for it (`--emit`).
     `finish` refers to a function of the result and of the LLVM IR it was made from, which returns
-    the result to print.
+    the result to print; `comparison` refers to the function behind --diff.
     """
 
     triple: str
@@ -87,6 +87,7 @@ class CodeGeneration:
     product: str = "obj"
     kinds: tuple[str, ...] = ()
     finish: str = ""
+    comparison: str = ""
 
     def file_type(self, emit: str) -> str:
         """Returns llc's file type for `emit`, "obj" or "asm"."""

@@ -33,8 +33,7 @@ def _widen(builder: Builder, form: Format, word: ir.Value, count: int) -> list[i
         if half:
             codes = builder.value("arith.shrui", word.type, [word, builder.constant(16, 32)])
         codes = builder.value("arith.trunci", pointers.integer(16), [codes])
-        with builder.ip, builder.loc:
-            wide = call(name, pair, [codes])
+        wide = _call(builder, name, pair, [codes])
         found.append(builder.value("arith.extf", floats(2), [wide]))
     return found
 
@@ -44,9 +43,8 @@ def _narrow(builder: Builder, form: Format, values: ir.Value, count: int) -> lis
     word = builder.constant(0, 32)
     for half in range((count + 1) // 2):
         low, high = (vectors.extract(builder, values, 2 * half + i, None) for i in range(2))
-        with builder.ip, builder.loc:
-            # The first operand becomes the upper byte.
-            pair = call(f"llvm.nvvm.ff.to.{form.name}x2.rn", i16, [high, low])
+        # The first operand becomes the upper byte.
+        pair = _call(builder, f"llvm.nvvm.ff.to.{form.name}x2.rn", i16, [high, low])
         wide = builder.value("arith.extui", i32, [pair])
         for place, value in enumerate((low, high)):
             wide = _with_overflow(builder, form, wide, value, 8 * place)
@@ -62,8 +60,7 @@ def _with_overflow(
     """Replaces the code of the greatest number, at bit `shift`, by that of an overflow, which is
     the next code in both formats."""
     i32, i1 = pointers.integer(32), pointers.integer(1)
-    with builder.ip, builder.loc:
-        magnitude = call("llvm.fabs.f32", value.type, [value])
+    magnitude = _call(builder, "llvm.fabs.f32", value.type, [value])
     limit = builder.constant_of(ir.FloatAttr.get(ir.F32Type.get(), _OVERFLOW[form.name]))
     # 464 is halfway between 448 and 480 and rounds to 448, whose code is even; 61440 is halfway
     # between 57344, whose code is odd, and infinity.
@@ -73,6 +70,14 @@ def _with_overflow(
     step = builder.value("arith.extui", i32, [over])
     step = builder.value("arith.shli", i32, [step, builder.constant(shift, 32)])
     return builder.value("arith.addi", i32, [codes, step])
+
+
+def _call(builder: Builder, name: str, kind: ir.Type, operands: list[ir.Value]) -> ir.Value:
+    """Calls an intrinsic at the builder's insertion point."""
+    assert builder.ip is not None
+    assert builder.loc is not None
+    with builder.ip, builder.loc:
+        return call(name, kind, operands)
 
 
 FORMATS = {

@@ -11,6 +11,9 @@ from fly_target.target import Target
 
 from fly_opt.lowering.interface import EMIT_LLVM, set_target
 
+# Line tables as directives: with any other kind, ptxas would compile for a debugger.
+LINES = "ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly}"
+
 
 def cuda(target: Target, debug_info: bool) -> tuple[str, ...]:
     """Kernels and host function in the fly dialect → one LLVM module for an NVIDIA GPU."""
@@ -78,6 +81,6 @@ def binary_preparation(debug_info: bool) -> tuple[str, ...]:
     return (
         # With these on the functions, plain `opt` and `llc` need no flags.
         "fly-nvvm-kernel-attributes",
-        *(("ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}",) * debug_info),
+        *((LINES,) * debug_info),
         EMIT_LLVM,
     )

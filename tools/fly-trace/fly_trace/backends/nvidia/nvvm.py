@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fly_common.quoting import quoted
 from fly_target import registry
 
 from fly_trace.core import tracing
@@ -108,7 +109,7 @@ def redux(value: Any, op: str, mask: Any = ALL_LANES) -> Scalar:
     of `mask` get the result."""
     what = "fx.nvvm.redux"
     if op not in _REDUCTIONS:
-        tracing.refuse(f"{what} has no operation {op!r}: it has {', '.join(_REDUCTIONS)}")
+        tracing.refuse(f"{what} has no operation {quoted(op)}: it has {', '.join(_REDUCTIONS)}")
     given = scalar(value, f"the value of {what}")
     if given.dtype not in (I32, U32):
         tracing.refuse(f"{what} takes an i32 or a u32, not {describe(value)}")
@@ -179,7 +180,7 @@ def fence(scope: str = SyncScope.Device) -> None:
     scopes = (SyncScope.Block, SyncScope.Cluster, SyncScope.Device, "")
     if scope not in scopes:
         tracing.refuse(
-            f"{what} has no scope {scope!r}", "use fx.nvvm.SyncScope, or fx.SyncScope.System"
+            f"{what} has no scope {quoted(scope)}", "use fx.nvvm.SyncScope, or fx.SyncScope.System"
         )
     builder = tracing.kernel(what)
     attributes = {"ordering": builder.integer(_ACQUIRE_RELEASE, "i64")}

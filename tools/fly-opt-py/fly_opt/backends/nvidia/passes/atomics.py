@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.quoting import quoted
 from fly_dialect.bindings import ir
 from fly_target.target import Target
 
@@ -77,7 +78,8 @@ def _rename(op: ir.Operation, target: Target) -> str:
     scope = said.removesuffix(_SUFFIX)
     scope = _SCOPES.get(scope, scope)
     if scope not in _OWN:
-        raise refuse(op, f"{target.name} has no scope {said!r}", f"its scopes: {_OWN[1:]}")
+        known = ", ".join(_OWN[1:])
+        raise refuse(op, f"{target.name} has no scope {quoted(said)}", f"its scopes: {known}")
     if scope == "cluster" and "sm_90+" not in target.traits:
         scope = "device"  # the next greater scope
     if scope:

@@ -30,8 +30,10 @@ class CheckDialects(Pass):
         target = target_of(op)
         if target is None:
             raise refuse(op, "the module has no target", "run fly-set-target{chip=…} first")
-        others = registry.others(target.backend)
-        owners = {name: one for one in others for name in (one.namespace, *one.upstream)}
+        # By name, because a backend from elsewhere may have the dialects of a built-in one.
+        own = registry.find(target.backend)
+        known = ((n, one) for one in registry.built_in() for n in (one.namespace, *one.upstream))
+        owners = {n: one for n, one in known if n not in (own.namespace, *own.upstream)}
         types = re.compile(rf"[!#]({'|'.join(map(re.escape, owners))})\.[\w.]+")
         seen: dict[ir.Type, str | None] = {}
         found: list[tuple[ir.Operation, str, Backend]] = []
