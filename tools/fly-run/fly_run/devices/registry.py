@@ -52,7 +52,7 @@ def open_device(name: str, target: str, options: Options | None = None) -> Devic
             return guest.load()(target, options)
     if name in NOT_HERE:
         raise MissingError(NOT_HERE[name], hint="use --device emulator, which needs no GPU")
-    own = (device for backend in backends.loaded() for device in backend.devices)
+    own = (name for one in backends.loaded() for name, factory in one.devices.items() if factory)
     known = ", ".join(
         ["auto", *dict.fromkeys([*DEVICES, *own]), *NOT_HERE, *(guest.name for guest in guests)]
     )
