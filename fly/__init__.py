@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fly_common.errors import Fault, FlyError, InputError, MissingError, UsageError
     from fly_trace.session.decorators import kernel
 
+    from fly.backends import backend_name, get_backend, register_backend
     from fly.call.annotated_array import from_dlpack
     from fly.call.compiled import Compiled, load
     from fly.call.function import jit
@@ -37,11 +38,14 @@ _HOMES = {
     "MissingError": "fly_common.errors",
     "Stage": "fly.chains.stage",
     "UsageError": "fly_common.errors",
+    "backend_name": "fly.backends",
     "chain": "fly.chains.chain",
     "from_dlpack": "fly.call.annotated_array",
+    "get_backend": "fly.backends",
     "jit": "fly.call.function",
     "kernel": "fly_trace.session.decorators",
     "load": "fly.call.compiled",
+    "register_backend": "fly.backends",
     "register_call": "fly.call.library",
     "run": "fly.chains.chain",
 }
@@ -57,11 +61,14 @@ __all__ = [
     "MissingError",
     "Stage",
     "UsageError",
+    "backend_name",
     "chain",
     "from_dlpack",
+    "get_backend",
     "jit",
     "kernel",
     "load",
+    "register_backend",
     "register_call",
     "run",
 ]

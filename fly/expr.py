@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fly_trace import expr as _language
@@ -13,7 +14,10 @@ __all__ = _language.__all__
 
 
 def __getattr__(name: str) -> Any:
-    value = globals()[name] = getattr(_language, name)
+    value = getattr(_language, name)
+    # The language is asked each time for a backend's namespace, which not every trace may use.
+    if not isinstance(value, ModuleType):
+        globals()[name] = value
     return value
 
 

@@ -11,9 +11,11 @@ import os
 from collections.abc import Callable, Hashable, Mapping
 from operator import attrgetter
 
-from fly_target.registry import EMULATED, find
+from fly_target.registry import BUILT_IN, EMULATED, find
 from fly_target.target import Target
 
+AMD: dict[str, Target] = {name: row for name, row in BUILT_IN.items() if row.amd is not None}
+NVIDIA: dict[str, Target] = {name: row for name, row in BUILT_IN.items() if row.nvidia is not None}
 USUAL = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 

@@ -8,7 +8,12 @@ ROCM = Backend(
     name="rocm",
     default_target="gfx942",
     namespaces={"rocdl": "fly_trace.backends.amd.rocdl"},
+    namespace="fly_rocdl",
+    upstream=("rocdl",),
+    intrinsics="llvm.amdgcn.",
     dialect="fly_dialect.amd.extension:ROCDL",
     lowering="fly_opt.backends.amd.lowering:ROCM",
     codegen="fly_llc.backends.amd.codegen:AMDGPU",
+    linker="fly_link.backends.amd.linker:LLD",
+    devices={"emulator": ""},
 )

@@ -1,46 +1,103 @@
-"""Looks backends up by name.
+"""Looks backends up by name. Names are not case-sensitive.
 
-The built-in backends are a table of references. Installed packages add backends by entry points:
+The built-in backends are a table of references. `register` adds a backend to this process, by a
+factory that is called when the backend is first used. Installed packages add backends by entry
+points:
 
     [project.entry-points."fly.backends"]
     mybackend = "my_package.backend:BACKEND"
 
-They are searched only for names that are not in the table.
+They are searched only for names that are neither built in nor registered.
 """
 
 from __future__ import annotations
 
-import functools
+import re
 
-from fly_common.errors import UsageError
+from fly_common.errors import MissingError, UsageError
 from fly_common.quoting import quoted
 from fly_common.resolve import entry_points, load, resolve
 
 from fly_backend.backend import Backend
 
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 GROUP = "fly.backends"
-BUILT_IN = {"rocm": "fly_backend.amd:ROCM"}
+BUILT_IN = {"rocm": "fly_backend.amd:ROCM", "cuda": "fly_backend.nvidia:CUDA"}
+
+_factories: dict[str, Callable[[], Backend]] = {}  # of `register`
+_found: dict[str, Backend] = {}  # in the order of their first use
 
 
-@functools.cache
+def register(name: str, factory: Callable[[], Backend]) -> None:
+    """Adds the backend `name` to this process. `factory` returns its record; it is called when the
+    backend is first used. Raises UsageError if the name is taken or is not a name."""
+    if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z][\w-]*", name):
+        raise UsageError(
+            f"{quoted(name)} can't be the name of a backend",
+            hint="a name begins with a letter, and has letters, digits, '_' and '-'",
+        )
+    if not callable(factory):
+        raise UsageError(
+            f"the backend {name} needs a factory, not {type(factory).__name__}",
+            hint="a function without arguments that returns a fly_backend.backend.Backend",
+        )
+    if name.lower() in BUILT_IN:
+        raise UsageError(f"the backend {name.lower()} is built in", hint="choose another name")
+    if name.lower() in _factories:
+        raise UsageError(f"the backend {name.lower()} is already registered")
+    _factories[name.lower()] = factory
+
+
 def find(name: str) -> Backend:
     """Returns the backend `name`. Raises UsageError, which lists the known names, if there is none,
-    and MissingError if its entry point cannot be loaded."""
-    if name in BUILT_IN:
-        return resolve(BUILT_IN[name])
-    entries = {entry.name: entry for entry in entry_points(GROUP)}
-    if name not in entries:
-        known = ", ".join([*BUILT_IN, *sorted(entries)])
+    and MissingError if its factory or its entry point does not return its record."""
+    key = name.lower()
+    if key not in _found:
+        _found[key] = _load(key, name)
+    return _found[key]
+
+
+def _load(key: str, name: str) -> Backend:
+    if key in BUILT_IN:
+        return resolve(BUILT_IN[key])
+    if key in _factories:
+        return _made(key, _factories[key])
+    entries = {entry.name.lower(): entry for entry in entry_points(GROUP)}
+    if key not in entries:
+        known = ", ".join([*BUILT_IN, *_factories, *sorted(entries)])
         raise UsageError(f"unknown backend {quoted(name)}", hint=f"the backends are {known}")
-    return load(entries[name], "backend", Backend)
+    return load(entries[key], "backend", Backend)
 
 
-@functools.cache
+def _made(key: str, factory: Callable[[], Backend]) -> Backend:
+    where = f"backend {key}: its factory"
+    try:
+        made = factory()
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"[:200]
+        raise MissingError(f"{where} failed: {reason}") from error
+    if not isinstance(made, Backend) or made.name.lower() != key:
+        is_what = f"the backend {made.name}" if isinstance(made, Backend) else type(made).__name__
+        raise MissingError(
+            f"{where} returned {is_what}",
+            hint="it must return a fly_backend.backend.Backend of that name",
+        )
+    return made
+
+
 def built_in() -> tuple[Backend, ...]:
     """Returns the built-in backends."""
     return tuple(find(name) for name in BUILT_IN)
 
 
+def loaded() -> tuple[Backend, ...]:
+    """Returns the built-in backends, then the other ones that this process has used."""
+    return (*built_in(), *(one for name, one in _found.items() if name not in BUILT_IN))
+
+
 def default() -> Backend:
     """Returns the backend of a compilation that names none."""
-    return built_in()[0]
+    return find(next(iter(BUILT_IN)))

@@ -48,6 +48,9 @@ OBJECT = Artifact(
 HSACO = Artifact(
     "a linked code object", "fly-run runs code objects", "fly-link produces HSACO files"
 )
+PTX = Artifact("PTX", "fly-link reads PTX", "fly-llc produces PTX for NVIDIA's GPUs")
+CUBIN = Artifact("a cubin", "fly-run runs cubins", "fly-link produces cubins from PTX")
+CUDA_OBJECT = Artifact("a relocatable CUDA object", "nvlink links such objects")
 FOREIGN_ELF = Artifact("an ELF file for another machine")
 ARCHIVE = Artifact("an archive", "llvm-ar x unpacks it")
 EMPTY = Artifact("empty", "the previous stage produced no output; see its own message above")
@@ -67,6 +70,7 @@ _TEXT_SIGNS: tuple[tuple[Artifact, str], ...] = (
         r'module(?!\s+asm\b)|builtin\.module|"builtin\.module"|(?:gpu|func|llvm)\.\w+|\{-#'
         r"|#\w*[A-Za-z]\w*(?:\.\w+)?\s*=|!(?!llvm\.)[A-Za-z_]\w*\s*=\s*[!<(\w]",
     ),
+    (PTX, r"\.version[ \t]+\d+\.\d+\s"),
     (ASSEMBLY, r"\.(?:amdgcn_target|amdgpu_|text|section|globl|p2align|file)\b"),
     (PYTHON, r"(?:import|from)\s+\w|@\w+\.(?:kernel|jit)|def\s+\w+\(|\"\"\""),
     (
@@ -119,9 +123,12 @@ def _blank_until(data: bytes) -> int:
 
 
 def _identify_elf(data: bytes) -> Artifact:
-    """Identifies an ELF file. e_machine 224 is EM_AMDGPU; e_type 1 is a relocatable object, 3 a
-    shared one."""
-    if int.from_bytes(data[18:20], "little") != 224:
+    """Identifies an ELF file. e_machine 224 is EM_AMDGPU, 190 is EM_CUDA; e_type 1 is a relocatable
+    object, 2 an executable one, 3 a shared one."""
+    machine = int.from_bytes(data[18:20], "little")
+    if machine == 190:
+        return CUBIN if int.from_bytes(data[16:18], "little") == 2 else CUDA_OBJECT
+    if machine != 224:
         return FOREIGN_ELF
     return HSACO if int.from_bytes(data[16:18], "little") == 3 else OBJECT
 

@@ -161,12 +161,13 @@ def stage(
     suffix: str | Callable[[bytes], str],
     flags: list[str] | None = None,
     others: list[str] | None = None,
-    binary: bool = False,
+    binary: bool | Callable[[bytes], bool] = False,
 ) -> None:
     """Reads the input, calls `work(data, name)`, and writes the result. If `work` refuses its
     input, the input is saved (unless it is already a file) and the command that reproduces the
     failure is printed. `suffix` is the suffix of the saved file, or a function of its content.
-    `flags` and `others` (further inputs) are printed in the command before and after the input."""
+    `flags` and `others` (further inputs) are printed in the command before and after the input.
+    `binary` may be a function of the result."""
     data = read_input(path)
     try:
         result = work(data, input_name(path))
@@ -183,7 +184,7 @@ def stage(
             lines = [line for line in (error.hint, f"reproduce: {command}") if line]
             error.hint = "\n  ".join(lines)
         raise
-    write_output(result, output, binary=binary)
+    write_output(result, output, binary=binary(result) if callable(binary) else binary)
 
 
 def _quote(word: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @record
 class Option:
-    """`stage` is "opt-py", "opt" or "llc", `field` the name in its options. `flag` is the
+    """`stage` is "opt-py", "opt", "llc" or "link", `field` the name in its options. `flag` is the
     command-line flag, `keyword` that of `@fly.jit`, `variable` the environment variable; "" if
     there is none.
 
@@ -48,6 +48,7 @@ class Option:
 
 OPTIONS = (
     Option("opt-py", "target", "--target"),
+    Option("opt-py", "backend", "--backend"),
     Option("opt-py", "emit", "--emit"),
     Option("opt-py", "passes", "--passes"),
     Option("opt-py", "pipeline", "--pipeline"),
@@ -58,7 +59,7 @@ OPTIONS = (
     Option("opt", "pipeline", "-passes", "text", "opt_pipeline", "FLY_OPT_PIPELINE"),
     Option("opt", "plugins", "-load-pass-plugin", "paths", "opt_plugins", "FLY_OPT_PLUGINS"),
     Option("opt", "options", "", "words", "opt_options", "FLY_OPT_OPTIONS"),
-    Option("llc", "emit", "--emit", "text", metavar="obj|asm|mir", help="Output format. [obj]"),
+    Option("llc", "emit", "--emit", "text", metavar="obj|asm|mir|ptx", help="Output format. [obj]"),
     Option("llc", "level", "-O", "level", metavar="0|1|2|3", help="Optimization level. [2]"),
     Option(
         *("llc", "flags", "--llvm", "words", "llc_options", "FLY_LLC_OPTIONS"),
@@ -118,6 +119,21 @@ OPTIONS = (
         *("llc", "start_before", "--start-before"),
         metavar="PASS",
         help="Resume MIR before this machine pass.",
+    ),
+    Option(
+        *("link", "emit", "--emit"),
+        metavar="image|ptx|sass",
+        help="Output format; ptx and sass are for NVIDIA. [image]",
+    ),
+    Option(
+        *("link", "flags", "--ptxas", "words"),
+        metavar="-OPTION",
+        help="Pass one of ptxas's own options to it.",
+    ),
+    Option(
+        *("link", "timeout", "--timeout", "seconds"),
+        metavar="SECONDS",
+        help="Kill ld.lld, or ptxas, after this time. [300]",
     ),
 )
 # The keywords of `@fly.jit`.

@@ -19,9 +19,9 @@ from typing import Any
 from fly_common.errors import InputError, Place
 
 from fly_dialect.bindings import ir
-from fly_dialect.extension import extensions
+from fly_dialect.extension import namespaces, upstream
 from fly_dialect.op_info import OpInfo
-from fly_dialect.op_table import OPS, find
+from fly_dialect.op_table import every, find
 from fly_dialect.type_text import parse_type
 from fly_dialect.types import (
     IntTupleSpec,
@@ -32,7 +32,7 @@ from fly_dialect.types import (
 )
 
 # The namespaces of this dialect and of the backends' dialects.
-NAMESPACES = ("fly", *(extension.namespace for extension in extensions()))
+NAMESPACES = ("fly", *namespaces())
 PREFIX = "fly."
 _PREFIXES = tuple(f"{namespace}." for namespace in NAMESPACES)
 
@@ -40,7 +40,7 @@ _PREFIXES = tuple(f"{namespace}." for namespace in NAMESPACES)
 # would be built as unregistered. The parser and MLIR's passes load the dialects that they need.
 _BUILT = (
     *("arith", "cf", "func", "gpu", "llvm", "math", "memref", "scf", "ub", "vector"),
-    *(name for extension in extensions() for name in extension.upstream),
+    *upstream(),
 )
 
 # MLIR's name for text that it parses from memory.
@@ -196,7 +196,7 @@ def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> None
         return
     info = find(name)
     if info is None:
-        known = [known.full_name for known in OPS.values()]
+        known = [known.full_name for known in every().values()]
         near = difflib.get_close_matches(name, known, n=1)
         raise ValueError(f"unknown op{f'; did you mean {near[0]}?' if near else ''}")
     types = [operand.type for operand in op.operands], [result.type for result in op.results]

@@ -1,8 +1,8 @@
 """What a backend adds to the dialect: its own dialect beside `fly`, with ops, types and spaces.
 
-A backend's record (`fly_backend`) refers to its `Extension`. The extensions of the built-in
-backends are loaded with the table of ops; modules of instruction types are loaded when one of their
-types is first used.
+A backend's record (`fly_backend`) gives the dialect's name and refers to its `Extension`. An
+extension is loaded when a name of its dialect is first seen, a module of instruction types when one
+of its types is.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from fly_backend import registry
+from fly_backend.backend import Backend
+from fly_common.errors import MissingError
 from fly_common.resolve import resolve
 
 from fly_dialect.op_info import OpInfo
@@ -20,29 +22,63 @@ from fly_dialect.types import PtrSpec, Spec
 
 @dataclass(frozen=True)
 class Extension:
-    """`namespace` is the name of the backend's dialect. `upstream` are MLIR's dialects whose ops
-    the backend's passes build. `atoms` maps each module to the types whose families it registers
+    """`atoms` maps each module to the types whose families it registers
     (`fly_dialect.atoms.registry`). `spaces` maps each address space to the check of a
     `fly.make_ptr` that makes a pointer to it from operands (it raises ValueError), or to None if
     such a pointer allocates memory."""
 
-    namespace: str
-    upstream: tuple[str, ...] = ()
     ops: tuple[OpInfo, ...] = ()
     atoms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     spaces: Mapping[str, Callable[[list[Spec], PtrSpec], None] | None] = field(default_factory=dict)
 
 
 @functools.cache
+def namespaces() -> tuple[str, ...]:
+    """The names of the dialects of the built-in backends, and of those that are in use when the
+    dialect is first needed: its tables are built once in a process."""
+    return tuple(dict.fromkeys(backend.namespace for backend in registry.loaded()))
+
+
+@functools.cache
+def upstream() -> tuple[str, ...]:
+    """MLIR's dialects whose ops the passes of these backends build."""
+    return tuple(dict.fromkeys(name for one in registry.loaded() for name in one.upstream))
+
+
+@functools.cache
 def extensions() -> tuple[Extension, ...]:
-    """The extensions of the built-in backends."""
-    return tuple(resolve(backend.dialect) for backend in registry.built_in())
+    """The extensions of these backends."""
+    return tuple(resolve(name) for name in dict.fromkeys(one.dialect for one in registry.loaded()))
+
+
+def check_included(backend: Backend) -> None:
+    """Raises MissingError for a backend whose dialect the tables lack."""
+    if backend.namespace not in namespaces():
+        raise MissingError(
+            f"the dialect of the backend {backend.name} can't be added any more",
+            hint="this process has already used the dialect without it: use the backend first,"
+            " for example by fly.get_backend",
+        )
+
+
+def backend_of(name: str) -> Backend | None:
+    """The backend whose dialect has an op, a type or an address space of this name, with
+    or without its sigil: "fly_x.load", "!fly_x.copy<32>", "#fly_x.space". None if none has."""
+    namespace = name.lstrip("!#").partition(".")[0]
+    return next((one for one in registry.loaded() if one.namespace == namespace), None)
+
+
+def extension_of(name: str) -> Extension | None:
+    """The extension of `backend_of`."""
+    backend = backend_of(name)
+    return None if backend is None else resolve(backend.dialect)
 
 
 def check_made_pointer(space: str, operands: list[Spec], result: PtrSpec) -> bool:
     """Checks a pointer made from operands in a backend's space. Returns False for others."""
-    for extension in extensions():
-        if (check := extension.spaces.get(space)) is not None:
-            check(operands, result)
-            return True
-    return False
+    extension = extension_of(space)
+    check = None if extension is None else extension.spaces.get(space)
+    if check is None:
+        return False
+    check(operands, result)
+    return True

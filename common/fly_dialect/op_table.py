@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fly_dialect.extension import extensions
+from fly_dialect.extension import extension_of, extensions
 from fly_dialect.inference import atoms, host, layouts, memory, tiled, vectors
 from fly_dialect.inference import rules as infer
 from fly_dialect.inference.computation import COMPUTATIONS, Computation
@@ -88,16 +88,26 @@ _HOST = [
     OpInfo("call", None, None, check=host.check_call, pure=False),
     OpInfo("check", None, 0, check=host.check_check, pure=False),
 ]
-# By name; an op of another dialect than fly by its full name.
-OPS = {
-    info.name if info.dialect == "fly" else info.full_name: info
-    for info in (
-        *(*_TABLE, *_COMPUTATIONS, *_ATOMS, *_HOST),
-        *(op for one in extensions() for op in one.ops),
-    )
-}
+# The ops of fly, by name.
+OPS = {info.name: info for info in (*_TABLE, *_COMPUTATIONS, *_ATOMS, *_HOST)}
 
 
 def find(full_name: str) -> OpInfo | None:
-    """The op with this full name, such as `fly.get`, or None."""
-    return OPS.get(full_name.removeprefix("fly."))
+    """The op with this full name, such as `fly.get`, or None. An op of fly may lack the prefix."""
+    if (info := OPS.get(full_name.removeprefix("fly."))) is not None:
+        return info
+    extension = extension_of(full_name)
+    ops = () if extension is None else extension.ops
+    return next((op for op in ops if op.full_name == full_name), None)
+
+
+def every() -> dict[str, OpInfo]:
+    """All ops: fly's by name, those of the built-in backends' dialects by full name."""
+    return OPS | {op.full_name: op for extension in extensions() for op in extension.ops}
+
+
+def op(name: str) -> OpInfo:
+    """Like `find`, for a name that is in the table."""
+    if (info := find(name)) is None:
+        raise KeyError(name)
+    return info

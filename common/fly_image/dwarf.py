@@ -14,7 +14,7 @@ from __future__ import annotations
 import bisect
 import functools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from elftools.dwarf.lineprogram import LineProgram, LineState
 
 LONGEST_SOURCE = 16 << 20  # bytes of a source file that is read for an excerpt
+LENGTH_BYTES = 4  # of a line program's first field, which does not count itself
 MOST_NAMES = 1 << 16  # entries of a table in a line program's header
 
 
@@ -79,21 +80,39 @@ def table_of(data: bytes) -> LineTable:
         # No relocations: an object's addresses are not final, and pyelftools does not know
         # AMDGPU's.
         elf = ELFFile(BytesIO(data))
-        if elf.has_dwarf_info(strict=True):
-            _read(elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False), found)
+        dwarf = elf.get_dwarf_info(relocate_dwarf_sections=False, follow_links=False)
+        units = elf.has_dwarf_info(strict=True)
+        _read(_programs(dwarf) if units else _programs_alone(dwarf), found)
     except Exception:
         pass
     starts = sorted(found)
     return LineTable(starts, [found[start] for start in starts])
 
 
-def _read(dwarf: DWARFInfo, found: dict[int, Line | None]) -> None:
-    """Adds the lines of all units to `found`, by address."""
+def _programs(dwarf: DWARFInfo) -> Iterator[LineProgram]:
+    """Yields the line programs of all units."""
     for unit in dwarf.iter_CUs():
         _bound(unit.structs.Dwarf_lineprog_header)
         program = dwarf.line_program_for_CU(unit)
-        if program is None:
-            continue
+        if program is not None:
+            yield program
+
+
+def _programs_alone(dwarf: DWARFInfo) -> Iterator[LineProgram]:
+    """Yields the line programs of a file without units, as `ptxas -lineinfo` writes it: they lie
+    one after another."""
+    section = dwarf.debug_line_sec
+    at = 0
+    while section is not None and at < section.size:
+        _bound(dwarf.structs.Dwarf_lineprog_header)
+        program = dwarf._parse_line_program_at_offset(at, dwarf.structs)
+        yield program
+        at += LENGTH_BYTES + program.header["unit_length"]
+
+
+def _read(programs: Iterable[LineProgram], found: dict[int, Line | None]) -> None:
+    """Adds the lines of the programs to `found`, by address."""
+    for program in programs:
         files = _files(program)
         for *rows, end in _sequences(program):
             # A linker sets the address of discarded code to 0.

@@ -1,4 +1,4 @@
-"""A reader of ELF files for AMD GPUs: header, sections, segments, symbols.
+"""A reader of ELF files for GPUs: header, sections, segments, symbols.
 
 Every offset and size is checked against the file before use: a truncated or damaged file raises
 InputError with the reason. fly-link and fly-run read an ELF file in each run, and pyelftools takes
@@ -20,6 +20,7 @@ from fly_common.record import record
 from fly_target.amd.processors import PROCESSORS
 
 EM_AMDGPU = 224
+EM_CUDA = 190
 ET_REL, ET_DYN = 1, 3
 PT_LOAD = 1
 PF_X, PF_W, PF_R = 1, 2, 4
@@ -79,6 +80,7 @@ class Symbol:
     bind: int
     type: int
     section: int
+    other: int = 0  # st_other: visibility, and what the machine adds
 
 
 @record
@@ -122,7 +124,10 @@ class Elf:
             abi_version=data[8],
             flags=flags,
             sections=_sections(data, sections_at, section_size, section_count, names),
-            segments=_segments(data, segments_at, segment_size, segment_count),
+            # In a cubin, all functions begin at address 0.
+            segments=()
+            if machine == EM_CUDA
+            else _segments(data, segments_at, segment_size, segment_count),
         )
 
     @property
@@ -159,8 +164,8 @@ class Elf:
         if section.entry_size != 24 or len(section.data) % 24:
             raise InputError(f"section {quoted(section.name)} is not a table of 24-byte symbols")
         return tuple(
-            Symbol(_string(strings, name), value, size, info >> 4, info & 15, index)
-            for name, info, _, index, value, size in struct.iter_unpack("<IBBHQQ", section.data)
+            Symbol(_string(strings, name), value, size, info >> 4, info & 15, index, other)
+            for name, info, other, index, value, size in struct.iter_unpack("<IBBHQQ", section.data)
         )
 
     def relocations(self) -> tuple[Relocation, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fly_common import artifact
 from fly_common.resolve import entry_points, resolve
 
-from fly_image.elf import EM_AMDGPU
+from fly_image.elf import EM_AMDGPU, EM_CUDA
 from fly_image.image import Image
 
 GROUP = "fly.images"
@@ -35,8 +35,14 @@ def _is_elf_for(machine: int) -> Callable[[bytes], bool]:
     return lambda data: data[:4] == b"\x7fELF" and data[18:20] in (mark, mark[:1], b"")
 
 
+def _is_ptx(data: bytes) -> bool:
+    return artifact.identify(data) == artifact.PTX
+
+
 FORMATS: tuple[Format, ...] = (
     Format("AMD code object", _is_elf_for(EM_AMDGPU), "fly_image.amd.code_object:read"),
+    Format("cubin", _is_elf_for(EM_CUDA), "fly_image.nvidia.cubin:read"),
+    Format("PTX", _is_ptx, "fly_image.nvidia.ptx_image:read"),
 )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import os
+import sys
 from hashlib import sha256
 from importlib.machinery import PathFinder
 
@@ -14,6 +15,14 @@ from fly_common.errors import MissingError
 SHARED = (
     *("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_store"),
     "fly_target",
+)
+# The packages of this project. Each stage's fingerprint has those that it uses.
+OWN = frozenset(
+    (
+        *SHARED,
+        *("fly", "fly_dialect", "fly_draw"),
+        *("fly_link", "fly_llc", "fly_opt", "fly_run", "fly_trace"),
+    )
 )
 BINDINGS = ("mlir", "torch_mlir")  # in the order in which fly_dialect.bindings tries them
 
@@ -40,6 +49,26 @@ def _sources(package: str) -> str:
                         digest = sha256(file.read()).digest()
                     total.update(os.path.relpath(path, root).encode() + b"\0" + digest)
     return total.hexdigest()
+
+
+@functools.cache
+def guests(*packages: str) -> str:
+    """Returns a digest of packages and modules of others, by their sources; "" if all of
+    `packages` are this project's. Raises MissingError for one that has no source file."""
+    return " ".join(f"{name} {_guest(name)}" for name in packages if name not in OWN)
+
+
+def _guest(name: str) -> str:
+    """Returns the digest of a top-level package or module: the imported one, if it is imported."""
+    module = sys.modules.get(name)
+    spec = getattr(module, "__spec__", None) or PathFinder.find_spec(name)
+    if spec is not None and spec.submodule_search_locations:
+        return _sources(name)
+    path = (spec and spec.origin) or getattr(module, "__file__", None)
+    if path is None or not os.path.isfile(path):
+        raise MissingError(f"the Python module {name} has no source file")
+    with open(path, "rb") as file:
+        return sha256(file.read()).hexdigest()
 
 
 @functools.cache

@@ -13,7 +13,8 @@ from __future__ import annotations
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
-from fly_target.amd.chips import CHIPS
+from fly_target.amd.chips import CHIPS as AMD_CHIPS
+from fly_target.nvidia.chips import CHIPS as NVIDIA_CHIPS
 from fly_target.target import Target
 
 TYPE_CHECKING = False  # importing it from typing costs 5 ms
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 GROUP = "fly.targets"
-BUILT_IN: dict[str, Target] = {target.name: target for target in CHIPS}
+BUILT_IN: dict[str, Target] = {one.name: one for one in (*AMD_CHIPS, *NVIDIA_CHIPS)}
 EMULATED: dict[str, Target] = {name: one for name, one in BUILT_IN.items() if one.emulated}
 _loaded: dict[str, Target] = {}  # rows loaded from entry points
 

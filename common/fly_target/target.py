@@ -1,7 +1,7 @@
 """`Target`: a chip as data.
 
-The fields of `Target` apply to all vendors. Fields of one vendor are in a separate record, such as
-`Target.amd`, which is None for the others.
+The fields of `Target` apply to all vendors. Fields of one vendor are in a separate record,
+`Target.amd` or `Target.nvidia`, which is None for the others.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from fly_common.record import record
 TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from fly_target.amd.facts import AmdFacts
+    from fly_target.nvidia.facts import NvidiaFacts
 
 # The 8-bit floats of a chip's conversions and matrix instructions; MLIR's names.
 FNUZ = "fnuz"  # -0 encodes NaN, no infinity
@@ -64,6 +65,7 @@ class Target:
     matrix: str = ""
     emulated: bool = False  # whether fly-run's emulator runs its code
     amd: AmdFacts | None = None
+    nvidia: NvidiaFacts | None = None
 
     @property
     def wave_size(self) -> int:
@@ -80,6 +82,7 @@ class Target:
         """The traits by which instruction tables select rows: the family, the set of matrix
         instructions, the kind of 8-bit floats, and those of the vendor's record."""
         words = {self.family, self.matrix, self.float8}
-        if self.amd is not None:
-            words |= self.amd.traits
+        for facts in (self.amd, self.nvidia):
+            if facts is not None:
+                words |= facts.traits
         return frozenset(words - {""})

@@ -1,4 +1,4 @@
-"""A compiled code object with its host program: inspect, run, save and load it."""
+"""A compiled image with its host program: inspect, run, save and load it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import Fault, FlyError, InputError, UsageError
 
+from fly.call import disassembly
 from fly.call.tracebacks import hide_frames
 
 if TYPE_CHECKING:
@@ -27,22 +28,28 @@ if TYPE_CHECKING:
 
 
 class Compiled:
-    """A HSACO, plus its module and chain if this process compiled it. Immutable.
+    """An image (a HSACO, a cubin, PTX), plus its module and chain if this process compiled it.
+    Immutable.
 
-    `hsaco` holds the bytes of the code object, as `fly-run` and `fly.load` read them.
+    `data` holds the bytes of the image, as `fly-run` and `fly.load` read them.
     """
 
-    def __init__(self, hsaco: bytes, *, module: bytes | None = None, chain: Chain | None = None):
-        self.hsaco = hsaco
+    def __init__(self, data: bytes, *, module: bytes | None = None, chain: Chain | None = None):
+        self.data = data
         self._module = module
         self._chain = chain
 
+    @property
+    def hsaco(self) -> bytes:
+        """`data`, by the name of AMD's format."""
+        return self.data
+
     @functools.cached_property
     def image(self) -> Image:
-        """The parsed code object. Raises InputError if it is damaged."""
+        """The parsed image. Raises InputError if it is damaged."""
         import fly_image
 
-        return fly_image.read(self.hsaco)
+        return fly_image.read(self.data)
 
     @property
     def target(self) -> str:
@@ -50,7 +57,8 @@ class Compiled:
 
     @property
     def kernels(self) -> Mapping[str, KernelInterface]:
-        """The kernels by name, with their registers (`vgpr_count`, …), LDS and arguments."""
+        """The kernels by name, with their registers (AMD: `vgpr_count`, …; NVIDIA: `resources`),
+        shared memory and arguments."""
         return self.image.kernels
 
     @property
@@ -59,17 +67,18 @@ class Compiled:
         return self.image.program
 
     def ir(self, kind: str) -> str | bytes:
-        """Returns the output of one stage: "mlir" (the traced module), "ll", "opt.ll", "o",
-        "hsaco", or another stage's suffix. "asm" is the disassembled code object. Returns str for
-        text formats."""
+        """Returns the output of one stage by its suffix: "mlir" (the traced module), "ll",
+        "opt.ll"; for AMD "o", "hsaco"; for NVIDIA "ptx", "cubin". "asm" is the disassembled image.
+        Returns str for text formats."""
         kind = kind.removeprefix(".")
-        if kind == "hsaco":
-            return self.hsaco
+        if kind == self._suffix:
+            return disassembly.text(self.data) if kind == "ptx" else self.data
         if kind == "asm":
-            return self._disassembly()
+            return disassembly.text(self.data)
         if self._module is None or self._chain is None:
             raise UsageError(
-                f"a code object that was loaded has no {kind!r}", hint="it has 'asm' and 'hsaco'"
+                f"a code object that was loaded has no {kind!r}",
+                hint=f"it has 'asm' and {self._suffix!r}",
             )
         if kind == "mlir":
             return self._module.decode()
@@ -84,12 +93,12 @@ class Compiled:
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the HSACO to `path`, atomically."""
+        """Writes the image to `path`, atomically."""
         from pathlib import Path
 
         from fly_common.filter import write_atomically
 
-        write_atomically(Path(path), self.hsaco)
+        write_atomically(Path(path), self.data)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the host program on these arguments, in the order of its parameters or by name, and
@@ -187,6 +196,7 @@ class Compiled:
         from fly_run.launch import native
 
         image, runtime = self.image, self._runtime
+        named = self._device(device)
 
         def located(error: Fault) -> None:
             from fly.call.fault_lines import locate
@@ -197,7 +207,7 @@ class Compiled:
 
         program = self._program()
         viewed = [as_value(value, "") for value in arguments if is_array(value)]
-        chosen = _with_place(device, image, viewed)
+        chosen = _with_place(named, image, viewed)
         made = native.compile(
             program,
             image,
@@ -218,7 +228,7 @@ class Compiled:
         options: Options | None,
     ) -> Any:
         image = self.image
-        with self._runtime.device(device, image.target, options) as opened:
+        with self._runtime.device(self._device(device), image.target, options) as opened:
             try:
                 return work(opened, image)
             except Fault as error:
@@ -226,6 +236,12 @@ class Compiled:
 
                 locate(error, image, self._module, self._chain)
                 raise
+
+    def _device(self, name: str) -> str:
+        """The device that `name` means for the backend that compiled the code."""
+        from fly_run.devices.registry import of_backend
+
+        return of_backend(name, self._chain.backend if self._chain else None)
 
     @functools.cached_property
     def _runtime(self) -> ModuleType:
@@ -278,7 +294,7 @@ class Compiled:
     def __repr__(self) -> str:
         program = self.program
         name = program.entry if program else ", ".join(self.kernels)
-        return f"<compiled {name} for {self.target}, {len(self.hsaco)} bytes>"
+        return f"<compiled {name} for {self.target}, {len(self.data)} bytes>"
 
     def _program(self) -> Program:
         if self.program is None:
@@ -302,13 +318,10 @@ class Compiled:
                 raise UsageError(f"{program.entry} got {name} twice, by position and by name")
         return {**values, **kwargs}
 
-    def _disassembly(self) -> str:
-        from fly_common import toolchain
-
-        done = toolchain.run_program("llvm-objdump", ["-d", "-"], self.hsaco)
-        if done.returncode:
-            raise InputError(f"llvm-objdump: {done.stderr.decode(errors='replace').strip()}")
-        return done.stdout.decode(errors="replace")
+    @property
+    def _suffix(self) -> str:
+        """The suffix of the image's file."""
+        return disassembly.suffix(self.data)
 
 
 def _with_place(device: str, image: Image, values: Iterable[Any]) -> str:
@@ -325,7 +338,7 @@ def _with_place(device: str, image: Image, values: Iterable[Any]) -> str:
 
 
 def load(source: bytes | str | os.PathLike[str]) -> Compiled:
-    """Loads a HSACO from bytes or from a file. It may have been compiled by other tools.
+    """Loads an image from bytes or from a file. It may have been compiled by other tools.
 
     Raises InputError if it is not a code object, UsageError if the file cannot be read.
     """

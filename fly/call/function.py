@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Unpack, overload
 
-from fly_common import toolchain
+from fly_backend import choice
+from fly_common import cuda_toolkit, toolchain
 from fly_common.environment import Snapshot, watcher
 from fly_common.errors import FlyError, UsageError
 from fly_common.options import KEYWORDS
@@ -27,7 +28,6 @@ from fly.call.compiled import Compiled
 from fly.call.host_options import VARIABLE, CompileOptions, checked
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
-from fly.chains.builtin import default_target
 from fly.chains.chain import Chain, Prefetch, chain, run
 from fly.chains.tuning import Keywords, Tuning
 from fly.dependencies.hashing import DependencyHash, dependency_hash
@@ -52,9 +52,11 @@ _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"'
 # What `_chain` and the search for programs read.
 VARIABLES = (
     VARIABLE,
-    "FLY_TARGET",
+    choice.BACKEND,
+    choice.TARGET,
     *(row.variable for row in KEYWORDS.values()),
     *toolchain.VARIABLES,
+    cuda_toolkit.VARIABLE,
 )
 _environment = watcher(*VARIABLES)
 
@@ -235,13 +237,14 @@ class JitFunction(HostFunction):
         *arguments: Any,
         signature: str | None = None,
         target: str | None = None,
+        backend: str | None = None,
         **named: Any,
     ) -> Compiled:
         """Returns the code for these arguments, without running it. Arguments that annotations
         fully describe may be omitted. `signature` describes others as `fly-trace --sig` does, for
         example "A: f32[?,?], n: i32"."""
         try:
-            return self._compile(arguments, named, signature, target)
+            return self._compile(arguments, named, signature, self._chain(target, backend))
         except FlyError as error:
             hide_frames(error)
             raise error
@@ -251,7 +254,7 @@ class JitFunction(HostFunction):
         arguments: tuple[Any, ...],
         named: dict[str, Any],
         signature: str | None,
-        target: str | None,
+        chosen: Chain,
     ) -> Compiled:
         given: Mapping[str, ParameterType] = {}
         if signature is not None:
@@ -264,14 +267,14 @@ class JitFunction(HostFunction):
             from fly.call import arguments as reading
 
             given, _ = reading.read(self.function, arguments, named)
-        return self._compiled(given, self._chain(target))[0]
+        return self._compiled(given, chosen)[0]
 
     def compile_types(self, types: Mapping[str, ParameterType]) -> Compiled:
         """The code for arguments of these types, where annotations don't say them; see
         `fly.call.arguments.read`."""
         return self._compiled(types, self._chain(None))[0]
 
-    def _chain(self, target: str | None) -> Chain:
+    def _chain(self, target: str | None, backend: str | None = None) -> Chain:
         own: Chain | None = self.options["chain"]
         if own is not None:
             if target not in (None, own.target):
@@ -281,8 +284,9 @@ class JitFunction(HostFunction):
                     hint=f"give it chain=fly.chain(target={quoted(target)})",
                 )
             return own
-        chosen = target or self.options["target"] or default_target()
-        return _tuned_chain(chosen, tuning.read(self.options["tuning"]))
+        chosen = choice.choose(target or self.options["target"], backend or self.options["backend"])
+        tuned = tuning.read(self.options["tuning"])
+        return _tuned_chain(chosen.target, chosen.backend.name, tuned)
 
     def _compiled(
         self, given: Mapping[str, ParameterType], chosen: Chain
@@ -307,8 +311,8 @@ class JitFunction(HostFunction):
                 traced = f"{reached.digest} {signature}"
                 module = self._traced(given, chosen.target, traced, prefetch.start)
             identity = chosen.identity()
-            hsaco = run(chosen, module, prefetch=prefetch)
-        compiled = Compiled(hsaco, module=module, chain=chosen)
+            data = run(chosen, module, prefetch=prefetch)
+        compiled = Compiled(data, module=module, chain=chosen)
         if len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)), None)
         self._kept[*what, identity] = compiled
@@ -360,9 +364,12 @@ def jit(function: Callable[..., Any], /) -> JitFunction: ...
 def jit(
     *,
     target: str | None = None,
+    backend: str | None = None,
     chain: Chain | None = None,
     device: str = "auto",
     options: CompileOptions | None = None,
+    arch: str | None = None,
+    chip: str | None = None,
     **keywords: Unpack[Keywords],
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
@@ -372,19 +379,29 @@ def jit(
     /,
     *,
     target: str | None = None,
+    backend: str | None = None,
     chain: Chain | None = None,
     device: str = "auto",
     options: CompileOptions | None = None,
+    arch: str | None = None,
+    chip: str | None = None,
     **keywords: Unpack[Keywords],
 ) -> Any:
     """Compiles a host function when it is called with arrays, and launches its kernels.
 
-    `target` is the GPU to compile for; else `FLY_TARGET`, else gfx942. `device` runs it: "auto",
-    "emulator", "hip", "cuda:1", … (docs/devices.md). `options` say how the host function runs. The
-    other keywords are what LLVM does: see `fly.chains.tuning.Tuning`; each has an environment
-    variable that says it for functions whose decorator does not. `chain` replaces all of that.
+    `target` is the GPU to compile for; else `FLY_TARGET`, else the backend's default. `arch` and
+    `chip` are other names of it. `backend` compiles for it; else `FLY_BACKEND`, else the target's
+    own. Both are looked up when the function is compiled. `device` runs it: "auto", "emulator",
+    "hip", "cuda:1", … (docs/devices.md). `options` say how the host function runs. The other
+    keywords are what LLVM does: see `fly.chains.tuning.Tuning`; each has an environment variable
+    that says it for functions whose decorator does not. `chain` replaces all of that.
     """
     tuned = tuning.check(keywords)
+    target = choice.aliased(target, arch, chip)
+    if chain is not None and backend is not None:
+        raise UsageError(
+            "chain= and backend= contradict each other", hint="use fly.chain(backend=…)"
+        )
     if chain is not None and tuned:
         raise UsageError(
             f"chain= and {', '.join(tuned)} contradict each other",
@@ -392,7 +409,13 @@ def jit(
         )
     if chain is not None and target not in (None, chain.target):
         raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")
-    settings = {"target": target, "chain": chain, "tuning": tuned, "device": device}
+    settings = {
+        "target": target,
+        "backend": backend,
+        "chain": chain,
+        "tuning": tuned,
+        "device": device,
+    }
     settings["host"] = checked(options)
 
     def make(plain: Any) -> JitFunction:
@@ -406,8 +429,8 @@ def jit(
 
 
 @functools.lru_cache(maxsize=64)
-def _tuned_chain(target: str, chosen: Tuning) -> Chain:
-    return chain(target, opt=chosen.opt_words(), llc=chosen.llc_fields())
+def _tuned_chain(target: str, backend: str, chosen: Tuning) -> Chain:
+    return chain(target, backend=backend, opt=chosen.opt_words(), llc=chosen.llc_fields())
 
 
 def _digest_of(given: Mapping[str, ParameterType]) -> str | None:

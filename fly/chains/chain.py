@@ -1,9 +1,9 @@
-"""The chain from MLIR to a code object: an immutable sequence of stages.
+"""The chain from MLIR to an image: an immutable sequence of stages.
 
     chain = fly.chain(target="gfx942")                     opt-py → opt → llc → link
     chain = chain.replace("opt", fly.Stage.command(["opt", "-S", "-O1"], suffix=".opt.ll"))
     chain = chain.without("opt")
-    hsaco = fly.run(chain, mlir)
+    image = fly.run(chain, mlir)
 
 The content store keeps each stage's result under the stage's fingerprint and its input. A change of
 one stage reruns that stage and the stages after it.
@@ -28,10 +28,12 @@ SOURCE_SUFFIX = ".mlir"  # the suffix of a chain's input
 
 @dataclass(frozen=True)
 class Chain:
-    """`stages` are in the order they run. `target` is the GPU that the first stage compiles for."""
+    """`stages` are in the order they run. `target` is the GPU that the first stage compiles for,
+    `backend` the backend whose stages they are; None is that of the target."""
 
     target: str
     stages: tuple[Stage, ...]
+    backend: str | None = None
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
@@ -85,23 +87,32 @@ def chain(
     opt: Sequence[str] | None = ("-S", "-O3"),
     opt_py: Sequence[tuple[str, object]] = (),
     llc: Sequence[tuple[str, object]] = (),
+    link: Sequence[tuple[str, object]] = (),
+    backend: str | None = None,
+    arch: str | None = None,
+    chip: str | None = None,
 ) -> Chain:
     """Returns the default chain: `fly-opt-py --target TARGET | opt -S -O3 | fly-llc | fly-link`.
 
-    `target` defaults to `FLY_TARGET`, then gfx942. `opt` holds opt's arguments; None omits the
-    stage. `opt_py` and `llc` set options of these stages as (name, value) pairs. The names are the
-    fields of `fly_opt.pipeline.options.Options` and `fly_llc.codegen.options.Options`.
+    `target` defaults to `FLY_TARGET`, then the backend's default target; `arch` and `chip` are
+    other names of it. `backend` defaults to `FLY_BACKEND`, then the target's own. `opt` holds opt's
+    arguments; None omits the stage. `opt_py`, `llc` and `link` set options of these stages as
+    (name, value) pairs. The names are the fields of `fly_opt.pipeline.options.Options`,
+    `fly_llc.codegen.options.Options` and `fly_link.options.Options`.
     """
+    from fly_backend.choice import aliased, choose
+
     from fly.chains import builtin as stages
 
-    target = target or stages.default_target()
+    choice = choose(aliased(target, arch, chip), backend)
+    of = (choice.target, choice.backend.name)
     made = [
-        stages.opt_py(target, dict(opt_py)),
+        stages.opt_py(choice.target, dict(opt_py), choice.backend.name),
         *([] if opt is None else [Stage.command(["opt", *opt], suffix=".opt.ll")]),
-        stages.llc(dict(llc), target),
-        stages.link(),
+        stages.llc(dict(llc), *of),
+        stages.link(dict(link), *of),
     ]
-    return Chain(target, tuple(made))
+    return Chain(choice.target, tuple(made), choice.backend.name)
 
 
 def run(

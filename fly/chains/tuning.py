@@ -131,7 +131,7 @@ def check(given: Mapping[str, Any]) -> dict[str, Any]:
         if name not in KEYWORDS:
             raise UsageError(
                 f"@fly.jit has no option {quoted(name)}",
-                hint=f"its options are target, chain, device, {', '.join(KEYWORDS)}",
+                hint=f"its options are target, backend, chain, device, {', '.join(KEYWORDS)}",
             )
         if not KEYWORDS[name].many:
             made[name] = value

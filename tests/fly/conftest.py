@@ -6,6 +6,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from backends import clean_registry, template  # noqa: F401
 
 
 @pytest.fixture(autouse=True)

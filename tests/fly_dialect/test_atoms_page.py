@@ -125,7 +125,7 @@ def test_a_family_is_imported_when_its_type_is_met():
     """And each is in the module that the registry says."""
     script = (
         "import sys; from fly_dialect.atoms import registry\n"
-        "homes = registry._homes()\n"
+        "homes = registry.homes()\n"
         "loaded = [m for m in homes.values() if m in sys.modules]\n"
         "assert homes and not loaded, loaded\n"
         "found = {n: registry.family(n).__module__ for n in homes}\n"

@@ -6,7 +6,7 @@ from fly_dialect import dialect, text
 from fly_dialect.bindings import ir
 from fly_dialect.builders import ops
 from fly_dialect.layouts.layout import Layout
-from fly_dialect.op_table import OPS
+from fly_dialect.op_table import every
 from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, PtrSpec, int_tuple_spec
 
 from . import atom_examples
@@ -214,7 +214,7 @@ def check(body: str) -> None:
 
 
 def test_the_examples_below_cover_every_op():
-    assert {name for name, *_ in RIGHT} == set(OPS)
+    assert {name for name, *_ in RIGHT} == set(every())
 
 
 @pytest.mark.parametrize("example", RIGHT, ids=lambda e: f"{e[0]}({e[1]})")
@@ -241,7 +241,7 @@ def test_right_types_pass_and_any_other_result_is_refused(example):
             check(line(name, operands, attributes, other))
 
 
-@pytest.mark.parametrize("info", OPS.values(), ids=lambda info: info.name)
+@pytest.mark.parametrize("info", every().values(), ids=lambda info: info.name)
 def test_a_wrong_number_of_operands_is_refused(info):
     if info.operands is None:
         return

@@ -141,7 +141,7 @@ def test_a_weak_symbol_may_stay_undefined():
     ],
 )
 def test_who_would_define_it(name, hint):
-    from fly_link.undefined import definer
+    from fly_link.backends.amd.undefined import definer
 
     assert hint in definer(name)
 

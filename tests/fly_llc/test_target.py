@@ -73,8 +73,9 @@ def test_only_features_of_the_header_are_passed_on(features, expected):
         ("define void @f() { ret void }", "the module has no target triple", None),
         ('; target triple = "amdgcn-amd-amdhsa"', "the module has no target triple", None),
         (
-            'target triple = "nvptx64-nvidia-cuda"',
-            "the module is for nvptx64-nvidia-cuda; fly-llc generates code for amdgcn-amd-amdhsa",
+            'target triple = "spirv64-amd-amdhsa"',
+            "the module is for spirv64-amd-amdhsa; fly-llc generates code for amdgcn-amd-amdhsa,"
+            " nvptx64-nvidia-cuda",
             None,
         ),
         (TRIPLE, 'no function has "target-cpu"', None),

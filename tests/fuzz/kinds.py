@@ -142,10 +142,10 @@ def read_mir(data: bytes, generator: random.Random) -> None:
 
 # -- objects, code objects, programs --------------------------------------------------------------
 def read_object(data: bytes, generator: random.Random) -> None:
-    from fly_link import inputs, linker, undefined
+    from fly_link.backends.amd import inputs, linker, undefined
 
     if generator.random() < 0.02:
-        linker.link([data])
+        linker.link([data], ["<stdin>"])
         return
     read = inputs.read([data], ["<stdin>"])
     inputs.check_targets(read)

@@ -9,8 +9,6 @@ from fly_dialect.op_info import OpInfo
 NAMESPACE = "fly_rocdl"
 
 ROCDL = Extension(
-    namespace=NAMESPACE,
-    upstream=("rocdl",),
     ops=(OpInfo("get_buffer_rsrc", 1, 1, infer_get_buffer_rsrc, dialect=NAMESPACE),),
     atoms={
         "fly_dialect.atoms.amd.mfma": ("fly_rocdl.cdna3.mfma", "fly_rocdl.cdna4.mfma_scale"),

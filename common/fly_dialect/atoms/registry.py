@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import difflib
 import functools
+from collections.abc import Mapping
 from importlib import import_module
 from typing import TypeVar
 
 from fly_dialect.atoms.interface import AtomOp
+from fly_dialect.extension import extension_of, extensions
 
 _UNIVERSAL = {
     "fly_dialect.atoms.universal": (
@@ -32,32 +34,40 @@ def register(family: _Op) -> _Op:
 
 def families() -> tuple[type[AtomOp], ...]:
     """All families, sorted by name."""
-    for module in set(_homes().values()):
+    for module in set(homes().values()):
         import_module(module)
     return tuple(_FAMILIES[name] for name in sorted(_FAMILIES))
 
 
 def is_family(name: str) -> bool:
     """Whether `name` ("fly.universal_copy") is the type of an instruction."""
-    return name in _FAMILIES or name in _homes()
+    return name in _FAMILIES or name in _homes(name)
 
 
 def family(name: str) -> type[AtomOp]:
     """The family of the type `name`. Raises ValueError, which suggests the nearest name."""
-    if name not in _FAMILIES and name in _homes():
-        import_module(_homes()[name])
+    if name not in _FAMILIES and (home := _homes(name).get(name)) is not None:
+        import_module(home)
     if name not in _FAMILIES:
-        near = difflib.get_close_matches(name, {*_FAMILIES, *_homes()}, n=1)
+        near = difflib.get_close_matches(name, sorted({*_FAMILIES, *_homes(name)}), n=1)
         raise ValueError(
             f"unknown instruction !{name}{f'; did you mean !{near[0]}?' if near else ''}"
         )
     return _FAMILIES[name]
 
 
-@functools.cache
-def _homes() -> dict[str, str]:
-    """Maps each type to the module that defines its family."""
-    from fly_dialect.extension import extensions
+def homes() -> dict[str, str]:
+    """Maps each type, those of all built-in backends too, to the module that defines its family."""
+    return _by_type(_UNIVERSAL, *(extension.atoms for extension in extensions()))
 
-    tables = [_UNIVERSAL, *(extension.atoms for extension in extensions())]
+
+@functools.cache
+def _homes(name: str) -> dict[str, str]:
+    """Maps types to the modules that define their families: the universal ones, and those of the
+    dialect that `name` belongs to."""
+    extension = extension_of(name)
+    return _by_type(_UNIVERSAL, {} if extension is None else extension.atoms)
+
+
+def _by_type(*tables: Mapping[str, tuple[str, ...]]) -> dict[str, str]:
     return {name: module for table in tables for module, names in table.items() for name in names}

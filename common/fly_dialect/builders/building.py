@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import check_operand_count, check_types, plain, spec_of, type_of
-from fly_dialect.op_table import OPS
+from fly_dialect.op_table import op as row
 from fly_dialect.types import Spec
 
 Value: TypeAlias = ir.Value
@@ -43,7 +43,7 @@ def build_op(
     ip: Ip = None,
 ) -> ir.Operation:
     """`build`, but returns the `ir.Operation`."""
-    info = OPS[name]
+    info = row(name)
     specs = [spec_of(operand.type) for operand in operands]
     data = {key: plain(value) for key, value in attributes.items()} if attributes else {}
     try:
@@ -88,7 +88,7 @@ def create(
 ) -> ir.Operation:
     """Creates the op `name` of the table with already inferred result types (`ir.Type`)."""
     return ir.Operation.create(
-        OPS[name].full_name,
+        row(name).full_name,
         results=results,
         operands=operands,
         attributes=attributes,

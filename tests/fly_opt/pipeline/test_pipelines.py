@@ -73,9 +73,10 @@ def test_every_pass_is_what_the_registry_says(name):
     ("options", "message", "hint"),
     [
         (Options(target="gfx941"), "unknown target 'gfx941'", "gfx942"),
+        (Options(target="sm_90"), "unknown target 'sm_90'", "did you mean sm_90a"),
         (
-            Options(target="sm_90"),
-            "unknown target 'sm_90'",
+            Options(target="volta"),
+            "unknown target 'volta'",
             f"the targets are {', '.join(BUILT_IN)}",
         ),
         (Options(target="gfx942", pipeline="rocn"), "unknown pipeline 'rocn'", "rocm"),

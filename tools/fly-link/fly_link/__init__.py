@@ -1,4 +1,4 @@
-"""Objects → HSACO: checks symbols, targets and the host program, then runs `ld.lld -shared`."""
+"""Objects → images: checks symbols, targets and the host program, then runs the linker."""
 
 from fly_link.linker import fingerprint, link
 

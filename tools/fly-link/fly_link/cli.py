@@ -1,10 +1,11 @@
-"""fly-link: objects in, HSACO out."""
+"""fly-link: objects in, image out."""
 
 from __future__ import annotations
 
 import sys
 
-from fly_common import filter, version
+from fly_backend.command import backend_option, named_backend
+from fly_common import filter, options, version
 from fly_common.command import Command
 
 TYPE_CHECKING = False
@@ -19,26 +20,29 @@ TOOL = "fly-link"
 @Command.of()
 def command(
     files: Annotated[
-        list[str] | None, typer.Argument(metavar="[FILES]...", help="Object files. [stdin]")
+        list[str] | None,
+        typer.Argument(metavar="[FILES]...", help="Object files, or a PTX file. [stdin]"),
     ] = None,
     output: Annotated[
-        str | None, typer.Option("-o", metavar="FILE", help="Write the HSACO to FILE. [stdout]")
+        str | None, typer.Option("-o", metavar="FILE", help="Write the result to FILE. [stdout]")
     ] = None,
-    timeout: Annotated[
-        float | None, typer.Option(metavar="SECONDS", help="Kill ld.lld after this time. [300]")
-    ] = None,
+    backend: Annotated[str | None, backend_option(typer)] = None,
+    emit: Annotated[str | None, options.flag(typer, "link", "emit")] = None,
+    ptxas: Annotated[list[str] | None, options.flag(typer, "link", "flags")] = None,
+    timeout: Annotated[float | None, options.flag(typer, "link", "timeout")] = None,
     _: Annotated[bool, version.option(typer, TOOL, "ld.lld")] = False,
 ) -> None:
-    """Link object files into a HSACO with LLVM's ld.lld."""
+    """Link object files into a HSACO with LLVM's ld.lld, or compile PTX to a cubin with ptxas."""
+    chosen = options.fields("link", locals())
     from fly_link import link
+    from fly_link.options import Options
+
+    made = Options(**chosen)
+    named = named_backend(backend)
 
     def warn(text: str) -> None:
         print(f"{TOOL}: warning: {text}", file=sys.stderr)
 
-    if timeout is not None:
-        from fly_common import process
-
-        process.check_limit(timeout, f"--timeout {timeout:g}")
     paths = files or [filter.STDIN]
     first, *others = paths
     if paths.count(filter.STDIN) > 1:
@@ -50,21 +54,28 @@ def command(
     names = [filter.input_name(path) for path in paths]
 
     def work(data: bytes, name: str) -> bytes:
-        from fly_common import process
-
-        with process.limited(timeout):
-            return link([data, *rest], names, warn=warn)
+        return link([data, *rest], names, options=made, backend=named, warn=warn)
 
     filter.stage(
         TOOL,
         first,
         work,
         output=output,
-        suffix=".o",
-        flags=[] if timeout is None else ["--timeout", f"{timeout:g}"],
+        suffix=_suffix,
+        flags=[
+            *([] if backend is None else ["--backend", backend]),
+            *options.words("link", chosen),
+        ],
         others=others,
-        binary=True,
+        binary=made.emit == "image",
     )
+
+
+def _suffix(data: bytes) -> str:
+    """Returns the suffix of the file in which a refused input is saved."""
+    from fly_common import artifact
+
+    return ".ptx" if artifact.identify(data) == artifact.PTX else ".o"
 
 
 def main() -> None:

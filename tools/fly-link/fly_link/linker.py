@@ -1,117 +1,74 @@
-"""The stage: `link` makes a HSACO from objects with LLVM's `ld.lld`.
-
-Its own checks run first, and their errors say more than the linker's: what defines a missing
-symbol, which two objects do not match. Other errors are ld.lld's.
-"""
+"""The stage: `link` makes an image from objects or assembly, with the linker of their backend."""
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from fly_common.errors import InputError, MissingError
+from fly_common.errors import UsageError
+
+from fly_link.options import Options
 
 if TYPE_CHECKING:
-    from fly_common.process import Done
+    from fly_link.backends.interface import Linker
 
-    from fly_link.inputs import Input
-
-# clang's flags for this target, without its -plugin-opt, which is for bitcode.
-FLAGS = ("-shared", "--no-undefined")
+DEFAULTS = Options()
 
 
 def link(
     objects: Sequence[bytes],
     names: Sequence[str] | None = None,
     *,
+    options: Options = DEFAULTS,
+    backend: str | None = None,
     warn: Callable[[str], None] | None = None,
 ) -> bytes:
-    """Links `objects` into a HSACO. `names` are their names in messages. `warn` is called with each
-    warning, one line each.
+    """Links `objects` into an image. `names` are their names in messages. `backend` names the
+    backend whose linker does it; by default it is the one that reads the first object. `warn` is
+    called with each warning, one line each.
 
     Raises InputError if an input is not an object, if two do not match (target, symbol defined
     twice, two host programs), if a symbol is undefined, or if the host program is damaged or does
-    not match the code. Raises MissingError if LLVM is not found.
+    not match the code. Raises MissingError if a program is not found.
     """
-    from fly_host.program import SECTION
-    from fly_image.elf import Elf
+    from fly_common import process
 
-    from fly_link import inputs, undefined
-
-    read = inputs.read(objects, names or _numbered(len(objects)))
-    inputs.check_targets(read)
-    inputs.check_duplicates(read)
-    undefined.check(read)
-    manifest = inputs.the_manifest(read)
-    result = _run(read)
-    section = Elf.parse(result).section(SECTION)
-    if manifest != (section.data if section else b""):
-        raise InputError(
-            "the linker lost the host program",
-            hint=f"its section {SECTION} must not be changed",
-        )
-    if warn and not manifest and not any(item.kernels for item in read):
-        warn("the HSACO defines no kernel: nothing can be launched")
-    return result
+    names = names or _numbered(len(objects))
+    with process.limited(options.timeout):
+        return linker_for(objects[0], backend).link(objects, names, options, warn)
 
 
-def fingerprint() -> str:
-    """Identifies everything that this stage's result depends on besides its input."""
-    from fly_store import identity
+def linker_for(data: bytes, backend: str | None = None) -> Linker:
+    """Returns the linker of a backend, or the one that reads `data`; for data that none reads the
+    default backend's, which refuses it."""
+    from fly_backend import registry
+    from fly_common import artifact
 
-    return f"fly-link 1 {' '.join(FLAGS)} {identity.program('ld.lld')}"
-
-
-# The arguments for a single object: it is read from standard input.
-ARGUMENTS = (*FLAGS, "-o", "-", "/dev/stdin")
-
-
-def _run(read: Sequence[Input]) -> bytes:
-    """Runs ld.lld, which opens its inputs by name. They are passed as standard input or as files in
-    memory: no temporary folder is needed, the result contains no path, and nothing is left behind
-    even after kill -9."""
-    from fly_common import toolchain
-
-    if len(read) == 1:
-        held = {"/dev/stdin": read[0].name}
-        done = toolchain.run_program("ld.lld", ARGUMENTS, read[0].data)
-    else:
-        held, done = _run_several(read)
-    if done.returncode:
-        raise _refused(done.stderr.decode(errors="replace"), held)
-    return done.stdout
+    if backend is not None:
+        return of_backend(backend)
+    kind = artifact.identify(data)
+    linkers = [of_backend(one.name) for one in registry.loaded() if one.linker]
+    return next((linker for linker in linkers if kind in linker.reads), linkers[0])
 
 
-def _run_several(read: Sequence[Input]) -> tuple[dict[str, str], Done]:
-    """Returns ld.lld's result, and the names that it saw mapped to the objects' own names."""
-    from fly_common import process, toolchain
+def of_backend(name: str) -> Linker:
+    """Returns the linker of the backend `name`. Raises UsageError if it has none."""
+    from fly_backend import registry
+    from fly_common.resolve import resolve
 
-    held: dict[str, str] = {}
-    handles: list[int] = []
-    try:
-        for item in read:
-            handle = process.in_memory(item.data)
-            handles.append(handle)
-            held[f"/proc/self/fd/{handle}"] = item.name
-        arguments = [*FLAGS, "-o", "-", *held]
-        return held, toolchain.run_program("ld.lld", arguments, None, pass_fds=handles)
-    except OSError as error:
-        raise MissingError(f"not enough memory for the objects: {error.strerror}") from None
-    finally:
-        for handle in handles:
-            os.close(handle)
+    backend = registry.find(name)
+    if not backend.linker:
+        raise UsageError(f"the backend {backend.name} has no linker")
+    return resolve(backend.linker)
+
+
+def fingerprint(options: Options = DEFAULTS, backend: str | None = None) -> str:
+    """Identifies everything that this stage's result depends on besides its input. `backend` is
+    the default backend if it is None."""
+    from fly_backend import registry
+
+    return of_backend(backend or registry.default().name).fingerprint(options)
 
 
 def _numbered(count: int) -> list[str]:
     return ["<stdin>"] if count == 1 else [f"object {n + 1}" for n in range(count)]
-
-
-def _refused(stderr: str, held: dict[str, str]) -> InputError:
-    """Returns ld.lld's first error, with the objects' own names."""
-    for path, name in sorted(held.items(), key=lambda item: -len(item[0])):
-        stderr = stderr.replace(path, name)
-    match = re.search(r"^ld\.lld: error: (.+(?:\n>>> .+)*)", stderr, re.MULTILINE)
-    what = match[1].replace("\n>>>", ";") if match else stderr.strip() or "no reason given"
-    return InputError(f"ld.lld: {what}")

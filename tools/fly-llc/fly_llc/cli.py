@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 
+from fly_backend.command import backend_option, named_backend
 from fly_common import filter, options, version
 from fly_common.command import Command
 
@@ -31,6 +32,7 @@ def command(
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Write the result to FILE. [stdout]")
     ] = None,
+    backend: Annotated[str | None, backend_option(typer)] = None,
     emit: Annotated[str | None, options.flag(typer, "llc", "emit")] = None,
     level: Annotated[int | None, options.flag(typer, "llc", "level")] = None,
     insert: Annotated[list[str] | None, options.flag(typer, "llc", "insert")] = None,
@@ -58,10 +60,11 @@ def command(
 ) -> None:
     """Compile LLVM IR to machine code with LLVM's llc, with insertion points for machine passes."""
     said = options.fields("llc", locals())
+    named_backend(backend)  # its code generation is found by the module's triple
     from fly_llc import Options, compile
 
     # -stop-after and -stop-before produce MIR.
-    made = said.setdefault("emit", "mir" if stop_after or stop_before else "obj")
+    said.setdefault("emit", "mir" if stop_after or stop_before else "obj")
     chosen = Options(**said)
 
     def warn(text: str) -> None:
@@ -77,7 +80,7 @@ def command(
                 return listing.text(data, chosen, name).encode()
             result = compile(data, chosen, name, warn=warn)
             if diff:
-                from fly_llc.backends.amd import comparison
+                from fly_llc.codegen import comparison
 
                 print(comparison.report(data, result, chosen, name), file=sys.stderr)
             return result
@@ -89,7 +92,7 @@ def command(
         output=output,
         suffix=_suffix,
         flags=_flags(sys.argv[1:], file, output),
-        binary=made == "obj" and not list_points,
+        binary=lambda data: data.startswith(b"\x7fELF"),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fly_common.errors import InputError, Place, UsageError
 from fly_common.record import replace
 
-from fly_llc.codegen.options import Options
+from fly_llc.codegen.options import EMITS, Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,10 +30,26 @@ def compile(
 
 
 def _compile(source: bytes, options: Options, name: str, warn: Warn | None) -> bytes:
-    from fly_llc.codegen import llc
+    from fly_llc.codegen import points
     from fly_llc.codegen.source import prepare
 
     prepared = prepare(source, options, name)
+    generation = points.code_generation(prepared.target.cpu)
+    if options.emit not in EMITS:
+        if options.emit not in generation.kinds:
+            raise UsageError(f"--emit {options.emit}: the module is for {prepared.target.cpu}")
+        options = replace(options, emit="obj")
+    made = _generate(prepared, options, warn)
+    if options.emit != "obj" or not generation.finish or prepared.resume is not None:
+        return made
+    from fly_common.resolve import resolve
+
+    return resolve(generation.finish)(made, source)
+
+
+def _generate(prepared: Source, options: Options, warn: Warn | None) -> bytes:
+    from fly_llc.codegen import llc
+
     stop = None
     if options.emit == "mir":
         from fly_llc.codegen import points

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fly_backend.command import backend_of, backend_option
 from fly_common import filter, version
 from fly_common.command import Command
 from fly_target import registry
@@ -38,6 +39,7 @@ def command(
         str | None,
         typer.Option(metavar="CHIP", help=f"Run this target's pipeline: {registry.listed()}."),
     ] = None,
+    backend: Annotated[str | None, backend_option(typer)] = None,
     emit: Annotated[
         str | None,
         typer.Option(metavar="KIND", help="mlir, llvm, host, host-llvm [llvm for a target]"),
@@ -112,14 +114,16 @@ def command(
 
             raise UsageError(f"{quoted(text)}: is not UTF-8") from None
     if flags:
-        for name, value in (("target", target), ("passes", passes), ("pipeline", pipeline)):
+        chosen = {"target": target, "backend": backend, "passes": passes, "pipeline": pipeline}
+        for name, value in chosen.items():
             if value is not None:
                 raise UsageError(
                     f"{flags[0]} can't be combined with --{name}",
                     hint="--print-pipeline shows a pipeline's text, which --passes takes",
                 )
         passes = _pipeline_of(flags)
-    options = Options(target, emit, passes, pipeline, debug_info, locations)
+    backend = backend_of(target, backend)
+    options = Options(target, emit, passes, pipeline, debug_info, locations, backend)
     if print_pipeline:
         filter.write_output(_pretty(options).encode(), output)
         return
@@ -209,7 +213,7 @@ def _pass_list() -> str:
 def _flags(options: Options, split: bool, verify: bool) -> list[str]:
     """Returns the command line that gives these options."""
     flags = []
-    for name in ("target", "emit", "passes", "pipeline"):
+    for name in ("target", "backend", "emit", "passes", "pipeline"):
         if (value := getattr(options, name)) is not None:
             flags.append(f"--{name}={value}")
     flags += ["-g"] * options.debug_info

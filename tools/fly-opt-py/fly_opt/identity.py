@@ -21,17 +21,31 @@ def fingerprint(options: Options) -> str:
         repr(dataclasses.astuple(options)),
         identity.sources("fly_opt", "fly_dialect", *identity.SHARED),
         identity.bindings(),
-        *(lowering.identity() for lowering in interface.built_in()),
+        *(lowering.identity() for lowering in _lowerings(options)),
         _linker(),
         *_rows(options),
     ]
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
+def _targets(options: Options) -> list[str]:
+    """Returns the names of the targets that the options mention."""
+    named = {options.target, *re.findall(r"\b(?:chip|arch)=([\w.-]+)", options.passes or "")}
+    return sorted(name for name in named if name is not None)
+
+
+def _lowerings(options: Options) -> tuple[interface.Lowering, ...]:
+    """Returns the lowerings that can be used: those of the targets, or all if none is known."""
+    rows = [registry.get(name) for name in _targets(options)]
+    if not rows or None in rows or "backend=" in (options.passes or ""):
+        return interface.loaded()
+    names = dict.fromkeys(options.backend or row.backend for row in rows if row is not None)
+    return tuple(map(interface.of_backend, names))
+
+
 def _rows(options: Options) -> list[str]:
     """Returns the rows of targets from other packages; the built-in ones are among the sources."""
-    named = {options.target, *re.findall(r"\bchip=([\w.-]+)", options.passes or "")} - {None}
-    return [repr(registry.get(name)) for name in sorted(named) if name not in registry.BUILT_IN]
+    return [repr(registry.get(name)) for name in _targets(options) if name not in registry.BUILT_IN]
 
 
 def _linker() -> str:

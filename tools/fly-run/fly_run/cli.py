@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fly_backend.command import backend_option
 from fly_common import filter
 from fly_common.command import Command
 
@@ -30,6 +31,7 @@ def command(
     device: Annotated[
         str, typer.Option(metavar="auto|hip|cuda|emulator|exec:COMMAND", help="Device to run on.")
     ] = "auto",
+    backend: Annotated[str | None, backend_option(typer)] = None,
     inspect: Annotated[
         bool, typer.Option("--inspect", help="Print kernels, arguments and program; run nothing.")
     ] = False,
@@ -130,6 +132,7 @@ def command(
         shell.Call(
             words=tuple(words or ()),
             device=device,
+            backend=backend,
             inspect=inspect or (json and not (stats or trace or bench)),
             json=json,
             kernel=kernel,

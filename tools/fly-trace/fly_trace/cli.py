@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from fly_backend.command import backend_option, named_backend
 from fly_common import filter, version
 from fly_common.command import Command
 from fly_target import registry
@@ -44,6 +45,7 @@ def command(
             help=f"The GPU, for programs that query it: {registry.listed()}.",
         ),
     ] = None,
+    backend: Annotated[str | None, backend_option(typer)] = None,
     no_loc: Annotated[bool, typer.Option("--no-loc", help="Print no source locations.")] = False,
     output: Annotated[
         str | None,
@@ -56,6 +58,7 @@ def command(
     Runs the host function ENTRY and the kernels that it launches once, on symbolic values. ENTRY
     may be omitted if FILE has only one.
     """
+    named_backend(backend)  # its namespaces are names of fx
     from fly_trace.session.trace import trace_file
 
     path, entry = _split(source)

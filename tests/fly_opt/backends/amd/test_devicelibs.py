@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 
 import pytest
-from chosen_targets import one_of_each
+from chosen_targets import AMD, one_of_each
 from fly_common.errors import InputError, MissingError
 from fly_opt import Options, compile
 from fly_opt.backends.amd import device_libraries
 from fly_target.amd.facts import facts_of
-from fly_target.registry import BUILT_IN
 
 UNARY = [
     "sin",
@@ -128,7 +127,7 @@ def test_fast_math_flags_stay():
     assert re.search(r"call (nnan afn|afn nnan) float @llvm.exp.f32", text)
 
 
-@pytest.mark.parametrize("chip", one_of_each(BUILT_IN))
+@pytest.mark.parametrize("chip", one_of_each(AMD))
 def test_only_what_is_needed_is_linked_and_it_is_internal(chip, llvm):
     # A program may call the library itself; its f32 tanh looks at the instruction set's version.
     source = calling("f32", "math.tanh").decode()
@@ -141,7 +140,7 @@ def test_only_what_is_needed_is_linked_and_it_is_internal(chip, llvm):
     assert "__ocml_tanh_f32" in names
     assert "__ocml_sin_f32" not in names
     assert all(linkage.startswith("internal") for linkage, name in defined if name != "k")
-    target = BUILT_IN[chip]
+    target = AMD[chip]
     control = re.search(r"@__oclc_ISA_version = internal .* constant i32 (\d+)", text)
     assert control is not None
     assert int(control[1]) == facts_of(target).isa_version

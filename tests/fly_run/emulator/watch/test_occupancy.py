@@ -6,12 +6,11 @@ import re
 import subprocess
 
 import pytest
-from chosen_targets import one_of_each
+from chosen_targets import AMD, one_of_each
 from fly_common import toolchain
 from fly_image.amd.code_object import CodeObject, Kernel
 from fly_run.emulator.watch.occupancy import Occupancy, occupancy
 from fly_target.amd.facts import facts_of
-from fly_target.registry import BUILT_IN
 
 # REGISTERS values live at once, LDS floats of LDS, SIZE work items; `s[N]` for the last SGPR.
 SOURCE = """
@@ -29,7 +28,7 @@ kernel __attribute__((reqd_work_group_size(SIZE, 1, 1))) void k(global float *a,
 }
 """
 # All that differ in what it depends on.
-TARGETS = one_of_each(BUILT_IN, lambda row: (row.lds, facts_of(row).registers, facts_of(row).unit))
+TARGETS = one_of_each(AMD, lambda row: (row.lds, facts_of(row).registers, facts_of(row).unit))
 # SIZE, LDS, REGISTERS, SGPR
 SHAPES = (
     (64, 1, 4, "s8"),

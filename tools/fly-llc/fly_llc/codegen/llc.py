@@ -48,13 +48,16 @@ def generate(
     LLVM's machine verifier runs after each pass, which is cheap compared with a separate run.
     `meanwhile` is called while llc runs.
     """
+    from fly_llc.codegen import points
+
     target = source.target
+    kind = points.code_generation(target.cpu).file_type(emit)
     words = code_words(target.cpu, source.level, source.flags, target.features)
     if source.resume:
         words += ["-x", "mir", source.resume.start]
     if verify:
         words.append("-verify-machineinstrs")
-    words.append(stop.stop if stop else f"-filetype={emit}")
+    words.append(stop.stop if stop else f"-filetype={kind}")
     running = start(words, source.data)
     try:
         if meanwhile:
@@ -66,7 +69,7 @@ def generate(
         return done
     from fly_llc.codegen import resume
 
-    return replace(done, output=resume.restore(done.output, source.data, emit))
+    return replace(done, output=resume.restore(done.output, source.data, kind))
 
 
 def code_words(
@@ -80,12 +83,15 @@ def code_words(
 def expected(cpu: str, options: Options) -> list[str] | None:
     """Returns the likely arguments of a plain run on IR for `cpu`, or None if they depend on more
     than these options."""
+    from fly_llc.codegen import points
     from fly_llc.codegen.source import LEVEL
 
     if options.changes_pipeline or options.emit not in ("obj", "asm"):
         return None
     level = LEVEL if options.level is None else options.level
-    return [*code_words(cpu, level, options.flags), f"-filetype={options.emit}", *STREAMS]
+    generation = points.code_generation(cpu)
+    words = code_words(cpu, level, options.flags, generation.default_features)
+    return [*words, f"-filetype={generation.file_type(options.emit)}", *STREAMS]
 
 
 def start(words: Sequence[str], data: bytes) -> Running:

@@ -11,10 +11,11 @@ EMITS = ("obj", "asm", "mir")
 
 @record
 class Options:
-    """`emit` is "obj", "asm" or "mir". `level` is -O of code generation; None is 2, or for MIR the
-    level at which it was made. `stop_after` and `stop_before` name the machine pass or point
-    (`points.named`) at which to stop and print MIR. `start_after` and `start_before` are for MIR
-    that does not record where it was stopped. `flags` are LLVM's own options ("-amdgpu-…=…").
+    """`emit` is "obj", "asm", "mir" or a backend's own name for its result (`points`). `level` is
+    -O of code generation; None is 2, or for MIR the level at which it was made. `stop_after` and
+    `stop_before` name the machine pass or point (`points.named`) at which to stop and print MIR.
+    `start_after` and `start_before` are for MIR that does not record where it was stopped. `flags`
+    are LLVM's own options ("-amdgpu-…=…").
 
     `insert` holds the programs to run on the MIR within the pipeline, in the syntax of `--insert`
     and `--replace` (`insertions.parse`). `disable` names passes to omit. `in_process` runs native
@@ -40,7 +41,11 @@ class Options:
 
     def __post_init__(self) -> None:
         if self.emit not in EMITS:
-            raise UsageError(f"--emit {self.emit}: must be one of {', '.join(EMITS)}")
+            from fly_llc.codegen import points
+
+            known = (*EMITS, *(kind for one in points.code_generations() for kind in one.kinds))
+            if self.emit not in known:
+                raise UsageError(f"--emit {self.emit}: must be one of {', '.join(known)}")
         if self.level not in (None, 0, 1, 2, 3):
             raise UsageError(f"-O {self.level}: must be 0, 1, 2 or 3")
         for pair in (("stop_after", "stop_before"), ("start_after", "start_before")):

@@ -66,35 +66,68 @@ class Named:
 
 @record
 class CodeGeneration:
-    """A backend's machine pipeline. `triple` is used to query llc about it, `triples` is a regular
-    expression for the supported triples, and `first_pass` is the machine pass that precedes all
-    others. `header_features` are the subtarget features that an object's header records."""
+    """A backend's machine pipeline. `triple` is used to query llc about it. `triples` and
+    `processors` are regular expressions for the supported triples and the processors' names.
+    `first_pass` is the machine pass that precedes all others.
+
+    `header_features` are regular expressions for the subtarget features that an object's header
+    records, `default_features` those of a module that sets none. `product` is llc's file type of
+    the result, which the next stage reads, and `kinds` are further names for it (`--emit`).
+    `finish` refers to a function of the result and of the LLVM IR it was made from, which returns
+    the result to print; `comparison` refers to the function behind --diff.
+    """
 
     triple: str
     triples: str
+    processors: str
     first_pass: str
     header_features: tuple[str, ...]
     points: tuple[Named, ...]
+    default_features: tuple[str, ...] = ()
+    product: str = "obj"
+    kinds: tuple[str, ...] = ()
+    finish: str = ""
+    comparison: str = ""
+
+    def file_type(self, emit: str) -> str:
+        """Returns llc's file type for `emit`, "obj" or "asm"."""
+        return self.product if emit == "obj" else emit
 
 
 @functools.cache
 def code_generation(cpu: str) -> CodeGeneration:
-    """Returns the machine pipeline of a processor; the default backend's if it has no row."""
+    """Returns the machine pipeline of a processor: by its row, or by the form of its name. It is
+    the default backend's if no other has such processors."""
     from fly_backend.registry import default, find
     from fly_common.resolve import resolve
     from fly_target import registry
 
-    row = registry.BUILT_IN.get(cpu)
-    return resolve((find(row.backend) if row else default()).codegen)
+    if row := registry.BUILT_IN.get(cpu):
+        return resolve(find(row.backend).codegen)
+    known = (one for one in code_generations() if re.fullmatch(one.processors, cpu))
+    return next(known, None) or resolve(default().codegen)
 
 
 @functools.cache
+def of_triple(triple: str) -> CodeGeneration | None:
+    """Returns the machine pipeline for a triple: that of the chips with this triple, or the first
+    that supports it. None if none does."""
+    from fly_backend.registry import find
+    from fly_common.resolve import resolve
+    from fly_target import registry
+
+    row = next((row for row in registry.BUILT_IN.values() if row.triple == triple), None)
+    if row is not None:
+        return resolve(find(row.backend).codegen)
+    return next((one for one in code_generations() if re.match(one.triples, triple)), None)
+
+
 def code_generations() -> tuple[CodeGeneration, ...]:
-    """Returns the machine pipelines of the built-in backends."""
-    from fly_backend.registry import built_in
+    """Returns the machine pipelines of the built-in backends, then of the others in use."""
+    from fly_backend.registry import loaded
     from fly_common.resolve import resolve
 
-    return tuple(resolve(backend.codegen) for backend in built_in())
+    return tuple(resolve(name) for name in dict.fromkeys(one.codegen for one in loaded()))
 
 
 def named(cpu: str) -> dict[str, Named]:

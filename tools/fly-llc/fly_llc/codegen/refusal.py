@@ -73,10 +73,13 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
     if match := _WRONG_VALUE.search(stderr):
         return UsageError(f"llc's option {match['option']}: {match['what']}")
     if match := _UNKNOWN_CPU.search(stderr):
+        from fly_llc.codegen import points
+
+        architecture = points.code_generation(match["cpu"]).triple.partition("-")[0]
         return InputError(
             f"LLVM does not know the processor {quoted(match['cpu'])}",
             place=Place(name),
-            hint="llc -march=amdgcn -mcpu=help lists the known ones",
+            hint=f"llc -march={architecture} -mcpu=help lists the known ones",
         )
     if match := _UNKNOWN_FEATURE.search(stderr):
         return InputError(

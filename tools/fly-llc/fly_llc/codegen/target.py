@@ -54,18 +54,17 @@ def read_target(text: str, name: str) -> Target:
     """Returns the target of the module `text`, LLVM IR or the IR in a MIR file. `name` is the
     input's name in messages.
 
-    Raises InputError if the triple is missing or not an AMD GPU's, if neither a function nor the
-    module names the processor, or if two functions name different ones.
+    Raises InputError if the triple is missing or not a supported GPU's, if neither a function nor
+    the module names the processor, or if two functions name different ones.
     """
     triple, flag, functions = _scan(text)
     if triple is None:
         raise InputError("the module has no target triple", place=Place(name), hint=HOW)
-    known = points.code_generations()
-    generation = next((one for one in known if re.match(one.triples, triple)), None)
+    generation = points.of_triple(triple)
     if generation is None:
+        known = ", ".join(one.triple for one in points.code_generations())
         raise InputError(
-            f"the module is for {triple}; fly-llc generates code for"
-            f" {', '.join(one.triple for one in known)}",
+            f"the module is for {triple}; fly-llc generates code for {known}",
             place=Place(name),
             hint=HOW,
         )
@@ -77,13 +76,15 @@ def read_target(text: str, name: str) -> Target:
         _agreed(f"setting of {feature}", functions, name, lambda f, key=feature: _setting(f, key))
         for feature in generation.header_features
     )
-    return Target(triple, cpu, tuple(sorted(setting for setting in settings if setting)))
+    features = tuple(sorted(setting for setting in settings if setting))
+    return Target(triple, cpu, features or generation.default_features)
 
 
 def _setting(attributes: dict[str, str], feature: str) -> str | None:
-    """Returns `+xnack`, `-xnack` or None. The last mention wins, as in LLVM."""
+    """Returns the setting of the feature that matches the regular expression `feature`, with its
+    sign, or None. The last mention wins, as in LLVM."""
     words = [word for word in attributes.get("target-features", "").split(",") if word]
-    return next((word for word in reversed(words) if word[1:] == feature), None)
+    return next((word for word in reversed(words) if re.fullmatch(feature, word[1:])), None)
 
 
 def _agreed(what, functions: list[_Function], name: str, value) -> str | None:

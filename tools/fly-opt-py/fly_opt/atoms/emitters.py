@@ -112,10 +112,10 @@ def of_mma(op: M) -> tuple[Callable[[M], Operands], MmaEmitter[M]]:
 
 
 def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
-    if not table:
-        # The modules that register emitters are imported when the first atom is lowered.
-        own = (name for lowering in interface.built_in() for name in lowering.emitters)
-        for name in ("fly_opt.atoms.universal", *own):
+    if type(op) not in table:
+        # The modules that register emitters are imported when a backend's first atom is lowered.
+        lowering = interface.of_name(op.NAME)
+        for name in ("fly_opt.atoms.universal",) if lowering is None else lowering.emitters:
             importlib.import_module(name)
     if type(op) not in table:
         raise ValueError(f"there is no lowering for {op}")

@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from fly_backend import registry
 from fly_common.errors import InputError
-from fly_host.program import SECTION
 from fly_target.target import Target
 
 from fly_opt.emission import llvm_text
@@ -44,7 +44,7 @@ def emit(module: ir.Module, source: Source, observer: Observer) -> str:
     target = target_of(module.operation)
     with observer.timed("translate"):
         flat = _flatten(module, target, source)
-        doubtful = _prepare(flat, source, interface.candidates(target))
+        doubtful = _prepare(flat, source, interface.candidates(target), target)
         if doubtful:
             _try_in_child(flat, source)
         text = _translate(flat)
@@ -97,7 +97,8 @@ def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Mod
     attributes["llvm.target_triple"] = ir.StringAttr.get(target.triple)
     attributes["llvm.data_layout"] = ir.StringAttr.get(target.data_layout)
     if "fly.host_program" in top.attributes:
-        lines = _program_assembly(top.attributes["fly.host_program"].value)
+        program = top.attributes["fly.host_program"].value
+        lines = interface.of_target(target).host_program(program)
         attributes["llvm.module_asm"] = ir.ArrayAttr.get([ir.StringAttr.get(x) for x in lines])
     flags = interface.of_target(target).module_flags()
     if not any(_is_defined(child.operation) for child in flat.body):
@@ -117,23 +118,20 @@ def _called(op: ir.Operation) -> str:
     return f"{op.name} @{name.value}" if name is not None else op.name
 
 
-def _program_assembly(text: str) -> list[str]:
-    """Returns assembly that puts the program into its section and restores the current section."""
-    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-    return [
-        f'.pushsection {SECTION},"",@progbits',
-        f'.ascii "{escaped}"',
-        ".popsection",
-    ]
-
-
-def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -> bool:
+def _prepare(
+    flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...], target: Target | None
+) -> bool:
     """Replaces intrinsics that LLVM 22 lacks. InputError for an op that can't be translated: the
     bindings' translation crashes on one. Returns True if only an attempt can tell, because an
     intrinsic is called by name."""
     from fly_dialect.bindings import ir
 
     translated = ("llvm.", *(prefix for lowering in lowerings for prefix in lowering.translated))
+    foreign: tuple[str, ...] = ()
+    if target is not None:
+        own = registry.find(target.backend).intrinsics
+        known = (one.intrinsics for one in registry.built_in())
+        foreign = tuple(prefix for prefix in known if prefix != own)
     intrinsics = KNOWN_INTRINSICS.union(*(lowering.intrinsics for lowering in lowerings))
     for child in flat.body:
         name = child.operation.name
@@ -167,7 +165,12 @@ def _prepare(flat: ir.Module, source: Source, lowerings: tuple[Lowering, ...]) -
                 return ir.WalkResult.INTERRUPT
             doubtful = doubtful or not _is_ordinary(op, lowerings)
         if name == "llvm.call_intrinsic":
-            doubtful = doubtful or op.attributes["intrin"].value not in intrinsics
+            called = op.attributes["intrin"].value
+            if target is not None and called.startswith(foreign):
+                message = f"{called} is an intrinsic that {target.name} does not have"
+                refused.append(InputError(message, place=source.place_of(op.location)))
+                return ir.WalkResult.INTERRUPT
+            doubtful = doubtful or called not in intrinsics
         return ir.WalkResult.ADVANCE
 
     flat.operation.walk(visit, ir.WalkOrder.PRE_ORDER)

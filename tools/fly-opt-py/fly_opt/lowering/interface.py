@@ -6,13 +6,14 @@ A backend's record (`fly_backend`) refers to its `Lowering`. Nothing here import
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
 from fly_backend import registry
 from fly_common.resolve import resolve
+from fly_dialect.extension import backend_of
+from fly_target import registry as targets
 from fly_target.target import Target
 
 if TYPE_CHECKING:
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
 EMIT_LLVM = "fly-emit-llvm"
 EMIT_HOST = "fly-emit-host"
 EMIT_HOST_LLVM = "fly-emit-host-llvm"
+
+# A function of SSA values.
+Function = Callable[..., "ir.Value"]
 
 # (target, whether to emit line tables) → the pipeline's fragments, each with its reason beside it.
 Pipeline = Callable[[Target, bool], tuple[str, ...]]
@@ -120,6 +124,15 @@ class Lowering(Protocol):
         target's instructions; returns False if LLVM has both types."""
         ...
 
+    def function(self, op: ir.Operation) -> Function | None:
+        """Returns how to compute a math operation, as a function of scalar SSA values, if the
+        backend's way differs from that of `fly_opt.passes.math`."""
+        ...
+
+    def exponential(self, value: ir.Value) -> ir.Value:
+        """Returns e^x of an f32."""
+        ...
+
     def significand(self, value: ir.Value) -> ir.Value:
         """Returns m, as an f64, for an f64 ±m·2^k with 1/2 <= m < 1."""
         ...
@@ -153,6 +166,10 @@ class Lowering(Protocol):
         """Rewrites intrinsics in LLVM IR to the form that the oldest supported LLVM reads."""
         ...
 
+    def host_program(self, text: str) -> tuple[str, ...]:
+        """Returns the lines of module assembly that carry the host program to the linker."""
+        ...
+
     def module_flags(self) -> tuple[str, ...]:
         """`#llvm.mlir.module_flag` attributes of a module for this backend."""
         ...
@@ -171,25 +188,57 @@ class Lowering(Protocol):
         ...
 
 
-@functools.cache
+_loaded: dict[str, Lowering] = {}  # by backend, in the order of their first use
+
+
 def of_backend(name: str) -> Lowering:
     """Returns the lowering of the backend `name`."""
-    return resolve(registry.find(name).lowering)
+    if name not in _loaded:
+        _loaded[name] = resolve(registry.find(name).lowering)
+    return _loaded[name]
 
 
 def of_target(target: Target) -> Lowering:
     return of_backend(target.backend)
 
 
-@functools.cache
-def built_in() -> tuple[Lowering, ...]:
-    """Returns the lowerings of the built-in backends."""
-    return tuple(of_backend(name) for name in registry.BUILT_IN)
+def set_target(target: Target) -> str:
+    """Returns the first fragment of a pipeline for `target`, which records it on the module."""
+    row = targets.get(target.name)
+    own = row is None or row.backend == target.backend
+    return f"fly-set-target{{chip={target.name}{'' if own else f' backend={target.backend}'}}}"
+
+
+def of_name(name: str) -> Lowering | None:
+    """Returns the lowering of the backend whose dialect has the op, type or space `name`."""
+    backend = backend_of(name)
+    return None if backend is None else of_backend(backend.name)
+
+
+def searched() -> Iterator[Lowering]:
+    """Yields the lowerings of the backends in use, then the other built-in ones: a search that ends
+    early loads no other."""
+    yield from list(_loaded.values())
+    for backend in registry.loaded():
+        if backend.name not in _loaded:
+            yield of_backend(backend.name)
+
+
+def guests() -> Iterator[Lowering]:
+    """Yields the lowerings of the backends in use that are not built in."""
+    for backend in registry.loaded():
+        if backend.name not in registry.BUILT_IN:
+            yield of_backend(backend.name)
+
+
+def loaded() -> tuple[Lowering, ...]:
+    """Returns the lowerings of the built-in backends, then those of the others in use."""
+    return tuple(of_backend(backend.name) for backend in registry.loaded())
 
 
 def candidates(target: Target | None) -> tuple[Lowering, ...]:
     """Returns the target's lowering; all of them if a module names no target."""
-    return built_in() if target is None else (of_target(target),)
+    return loaded() if target is None else (of_target(target),)
 
 
 # The lowering of the running pass; formulas use it for the target's own instructions.
@@ -198,4 +247,4 @@ active: ContextVar[Lowering] = ContextVar("active lowering")
 
 def current() -> Lowering:
     """Returns the lowering of the running pass, or the default backend's if none is set."""
-    return active.get(None) or built_in()[0]
+    return active.get(None) or of_backend(registry.default().name)

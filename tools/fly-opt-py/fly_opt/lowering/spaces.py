@@ -12,5 +12,6 @@ def of(spec: Spec) -> PointerSpaces | None:
     """Returns the backend's spaces that hold a pointer or memref; None if LLVM's do."""
     if not isinstance(spec, (PtrSpec, MemRefSpec)) or spec.space in SPACES:
         return None
-    every = (lowering.spaces() for lowering in interface.built_in())
-    return next((spaces for spaces in every if spaces is not None and spaces.holds(spec)), None)
+    lowering = interface.of_name(spec.space)
+    spaces = None if lowering is None else lowering.spaces()
+    return spaces if spaces is not None and spaces.holds(spec) else None

@@ -21,3 +21,4 @@ class Options:
     pipeline: str | None = None  # the name of a backend's pipeline
     debug_info: bool = False  # line tables in the LLVM IR (-g)
     locations: bool = False  # `loc(…)` in printed MLIR
+    backend: str | None = None  # what compiles for the target; None: the backend of its row

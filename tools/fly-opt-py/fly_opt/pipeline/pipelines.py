@@ -6,6 +6,8 @@ emission of LLVM IR. The output of `--print-pipeline`, passed to `--passes`, giv
 
 from __future__ import annotations
 
+from fly_backend import choice
+from fly_backend import registry as backends
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 from fly_target import registry
@@ -20,10 +22,17 @@ EXTRACTION = "fly-extract-host-program"
 
 
 def pipelines() -> dict[str, Pipeline]:
-    """Maps the name of each built-in backend's pipelines to the function that returns its
-    fragments."""
-    every = (lowering.pipelines for lowering in interface.built_in())
+    """Maps the name of each pipeline of the backends in use to the function that returns its
+    fragments. The pipeline with the name of a backend is the one of its targets."""
+    every = (lowering.pipelines for lowering in interface.loaded())
     return {name: made for table in every for name, made in table.items()}
+
+
+def _find(name: str) -> Pipeline | None:
+    """Returns the pipeline `name`. A backend's own has the backend's name."""
+    if name in (one.name for one in backends.loaded()):
+        return interface.of_backend(name).pipelines.get(name)
+    return pipelines().get(name)
 
 
 def select(options: Options) -> Nest:
@@ -38,7 +47,7 @@ def select(options: Options) -> Nest:
             f"unknown emission {quoted(options.emit)}", hint="mlir, llvm, host or host-llvm"
         )
     if options.passes is not None:
-        for other in ("target", "pipeline"):
+        for other in ("target", "pipeline", "backend"):
             if getattr(options, other) is not None:
                 raise UsageError(
                     f"--passes can't be combined with --{other}: the text of a pipeline is"
@@ -46,7 +55,7 @@ def select(options: Options) -> Nest:
                     hint="omit one of them; --print-pipeline shows the text of the other",
                 )
         return _emitting(parse(options.passes), options.emit)
-    if options.target is None:
+    if options.target is None and options.backend is None:
         if options.pipeline is not None:
             _named(options.pipeline)
             raise UsageError(
@@ -54,18 +63,24 @@ def select(options: Options) -> Nest:
                 hint=f"--target {'|'.join(registry.names())}",
             )
         return _emitting(Nest(ROOT, ()), options.emit)
-    target = registry.find(options.target)
+    target = choice.row_of(_chosen(options))
     fragments = _named(options.pipeline or target.backend)(target, options.debug_info)
     return _emitting(parse(",".join(fragments)), options.emit)
 
 
+def _chosen(options: Options) -> choice.Choice:
+    """Returns the backend and the target of the options alone, without the environment."""
+    target = options.target
+    backend = options.backend or registry.find(target or "").backend
+    return choice.choose(target or backends.find(backend).default_target, backend)
+
+
 def _named(name: str) -> Pipeline:
-    known = pipelines()
-    if name not in known:
-        raise UsageError(
-            f"unknown pipeline {quoted(name)}", hint=did_you_mean(name, known, "the pipelines are")
-        )
-    return known[name]
+    found = _find(name)
+    if found is None:
+        hint = did_you_mean(name, pipelines(), "the pipelines are")
+        raise UsageError(f"unknown pipeline {quoted(name)}", hint=hint)
+    return found
 
 
 def _emitting(pipeline: Nest, emit: str | None) -> Nest:

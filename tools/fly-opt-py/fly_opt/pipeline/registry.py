@@ -17,7 +17,7 @@ from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
 from fly_opt.lowering import interface
-from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM
+from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM, Lowering
 from fly_opt.passes.base import Pass, make
 from fly_opt.pipeline.text import Step
 from fly_opt.reporting.suggestions import did_you_mean
@@ -101,27 +101,52 @@ _UPSTREAM: dict[str, str] = {
 }
 
 
-@cache
+# How the names of this project's passes begin. MLIR's begin otherwise, so that no built-in backend
+# has to be searched for them.
+_PREFIXES = ("fly-", "convert-fly-")
+
+
+def home(name: str) -> str | None:
+    """Returns the module that defines the pass `name`; None if it is not of this project or of a
+    backend in use."""
+    if name in _OWN:
+        return _OWN[name]
+    lowerings = interface.searched() if name.startswith(_PREFIXES) else interface.guests()
+    tables = (lowering.passes for lowering in lowerings)
+    return next((table[name] for table in tables if name in table), None)
+
+
 def passes() -> dict[str, str]:
-    """Maps each pass of this project to the module that defines it."""
-    tables = (_OWN, *(lowering.passes for lowering in interface.built_in()))
+    """Maps each pass of this project, and of the backends in use, to the module that defines it."""
+    return _passes(interface.loaded())
+
+
+@cache
+def _passes(lowerings: tuple[Lowering, ...]) -> dict[str, str]:
+    tables = (_OWN, *(lowering.passes for lowering in lowerings))
     return {name: module for table in tables for name, module in table.items()}
 
 
-@cache
 def upstream() -> dict[str, str]:
     """Maps each MLIR pass that matters to this compiler to its description."""
-    tables = (_UPSTREAM, *(lowering.upstream_passes for lowering in interface.built_in()))
+    return _upstream(interface.loaded())
+
+
+@cache
+def _upstream(lowerings: tuple[Lowering, ...]) -> dict[str, str]:
+    tables = (_UPSTREAM, *(lowering.upstream_passes for lowering in lowerings))
     return dict(sorted((name, text) for table in tables for name, text in table.items()))
 
 
 def is_ours(name: str) -> bool:
-    return name in passes()
+    return home(name) is not None
 
 
 def load(step: Step) -> Pass:
     """Returns the pass of a pipeline's step, with its options. UsageError if they are invalid."""
-    module = importlib.import_module(passes()[step.name])
+    where = home(step.name)
+    assert where is not None, f"{step.name} is not a pass of this project"
+    module = importlib.import_module(where)
     for value in vars(module).values():
         if isinstance(value, type) and getattr(value, "name", None) == step.name:
             return make(value, step.options)
@@ -136,7 +161,6 @@ def unknown(name: str) -> UsageError:
     return UsageError(f"unknown pass {quoted(name)}", hint=hint)
 
 
-@cache
 def descriptions() -> dict[str, str]:
     """Maps each pass of this project to the first line of its docstring, sorted by name.
 

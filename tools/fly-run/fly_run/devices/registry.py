@@ -6,14 +6,16 @@
     exec:COMMAND    a command that launches (`fly_run.devices.external`)
 
 Another package adds a device as an entry point of the group `fly.devices`, with the name that
-`--device` takes, for a factory with the signature (target, options) → Device. Entry points are
-only consulted for names that are not in the table.
+`--device` takes, for a factory with the signature (target, options) → Device; or in the record of
+its backend (`fly_backend.backend.Backend.devices`). Entry points are only consulted for names that
+are neither in the table nor of a backend in use.
 """
 
 from __future__ import annotations
 
 import contextlib
 
+from fly_backend import registry as backends
 from fly_common.errors import MissingError, UsageError
 from fly_common.quoting import quoted
 from fly_common.resolve import entry_points, resolve
@@ -39,6 +41,14 @@ AUTO: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 
 
+def of_backend(name: str, backend: str | None) -> str:
+    """Returns the device that `name` means for code of `backend`: for "auto" the first device of a
+    backend from outside, else `name`."""
+    if name != "auto" or backend is None or backend in backends.BUILT_IN:
+        return name
+    return next(iter(backends.find(backend).devices), name)
+
+
 def open_device(name: str, target: str, options: Options | None = None) -> Device:
     """Opens a device for code of `target` ("gfx942"), exclusive to the caller; `name` is as above.
     MissingError if it is not available here or does not run that target.
@@ -55,11 +65,16 @@ def open_device(name: str, target: str, options: Options | None = None) -> Devic
         return resolve(DEVICES[kind])(target, options, _number(name, rest) if colon else None)
     if name in DEVICES:
         return resolve(DEVICES[name])(target, options)
+    for backend in backends.loaded():
+        if factory := backend.devices.get(name):
+            return resolve(factory)(target, options)
     guests = entry_points(GROUP)
     for guest in guests:
         if guest.name == name:
             return guest.load()(target, options)
-    known = ", ".join(["auto", *DEVICES, f"{COMMAND}:COMMAND", *(guest.name for guest in guests)])
+    own = (name for one in backends.loaded() for name, factory in one.devices.items() if factory)
+    every = [*dict.fromkeys([*DEVICES, *own]), f"{COMMAND}:COMMAND", *(one.name for one in guests)]
+    known = ", ".join(["auto", *every])
     raise UsageError(f"--device {name}: no such device", hint=f"devices: {known}")
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import fly_image
+from fly_backend.command import named_backend
 from fly_common import filter
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.isolation import isolate
@@ -23,7 +24,7 @@ from fly_image.image import Image
 
 from fly_run.devices.options import MFMA, Options
 from fly_run.devices.protocol import Device
-from fly_run.devices.registry import open_device
+from fly_run.devices.registry import of_backend, open_device
 from fly_run.launch import launch, readers
 from fly_run.launch.execution import Outcome
 from fly_run.launch.runtime import Opened
@@ -41,6 +42,7 @@ class Call:
 
     words: tuple[str, ...]
     device: str = "auto"
+    backend: str | None = None
     inspect: bool = False
     json: bool = False
     kernel: str | None = None
@@ -182,6 +184,7 @@ def _reproducing_words(call: Call) -> list[str]:
     ]
     told = [word for option, value in options if value is not None for word in (option, str(value))]
     told += ["--device", call.device] if call.device != "auto" else []
+    told += [] if call.backend is None else ["--backend", call.backend]
     told += ["--mfma", call.mfma] if call.mfma != "exact" else []
     told += ["--host", call.host] if call.host != "auto" else []
     told += ["--strict"] if call.strict else []
@@ -245,7 +248,8 @@ def _run(
         mfma=call.mfma,
         strict=call.strict,
     )
-    device = open_device(call.device, image.target, options)
+    name = of_backend(call.device, named_backend(call.backend))
+    device = open_device(name, image.target, options)
     recorder = _recorder(call, image, device) if call.bench else device
     opened = Opened(recorder, shared=False)
     try:

@@ -138,9 +138,9 @@ def wrap(spec: Any, ssa: ir.Value | None, origin: Any = None) -> Any:
 @lru_cache(maxsize=4096)
 def _inferred(name: str, specs: tuple[Any, ...], attributes: tuple[tuple[str, Any], ...]) -> Any:
     """The type of an op's result. Raises ValueError for invalid operands."""
-    from fly_dialect.op_table import OPS
+    from fly_dialect.op_table import op
 
-    infer = OPS[name].infer
+    infer = op(name).infer
     assert infer is not None, name
     data = {key: list(value) if isinstance(value, tuple) else value for key, value in attributes}
     (result,) = infer(list(specs), data)

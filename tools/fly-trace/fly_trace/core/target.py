@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_backend.registry import default
+from fly_backend.registry import built_in, default, find
 from fly_target import registry
 
 from fly_trace.core import tracing
@@ -27,6 +27,25 @@ class Target:
     def __post_init__(self) -> None:
         if self.chip is not None:
             registry.find(self.chip)
+
+
+def check_namespace(name: str) -> None:
+    """Raises InputError if a program that is traced for a target uses the namespace `fx.NAME` of
+    another backend."""
+    builder = tracing.active()
+    if builder is None or builder.target.chip is None:
+        return
+    row = registry.find(builder.target.chip)
+    if name in find(row.backend).namespaces:
+        return
+    owners = {one.name for one in built_in() if name in one.namespaces}
+    targets = [one for one, other in registry.BUILT_IN.items() if other.backend in owners]
+    if row.backend in {one.name for one in built_in()}:
+        tracing.refuse(
+            f"fx.{name} is for other hardware than {row.name}: for {', '.join(targets)}",
+            "use what every target has: fx.UniversalCopy128b and other universal copies,"
+            " fx.UniversalFMA, fx.UniversalAtomicAdd",
+        )
 
 
 def chip(what: str) -> str:

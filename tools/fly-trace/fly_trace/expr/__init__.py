@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from fly_backend.registry import built_in
+from fly_backend.registry import built_in, loaded
 
 from fly_trace.signatures.annotations import Constexpr, Stream, Tensor
 from fly_trace.values import operators as operators
@@ -141,7 +141,7 @@ NAMES = {
 }
 _HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
 _MODULES = ("gpu", "math")
-# Backend-specific namespaces: `fx.NAME` → module.
+# Namespaces of the built-in backends: `fx.NAME` → module.
 _NAMESPACES = {name: home for one in built_in() for name, home in one.namespaces.items()}
 
 __all__ = [
@@ -182,12 +182,18 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"fly_trace.expr.{name}")
     if name in _NAMESPACES:
+        from fly_trace.core.target import check_namespace
+
+        check_namespace(name)
         return importlib.import_module(_NAMESPACES[name])
     home = _HOMES.get(name)
     if home is None and (found := _vector_type(name)) is not None:
         globals()[name] = found
         return found
     if home is None:
+        for backend in loaded():
+            if name in backend.namespaces:
+                return importlib.import_module(backend.namespaces[name])
         import difflib
 
         near = difflib.get_close_matches(name, __all__, n=1)

@@ -14,9 +14,11 @@ from fly_llc.codegen.points import CodeGeneration, Named, Point
 AMDGPU = CodeGeneration(
     triple=TRIPLE,
     triples=r"amdgcn-[^-]*-amdhsa(?:-|$)",
+    processors=r"gfx[\w-]+",
     first_pass="amdgpu-isel",
     # AMDGPU guide, "Target ID".
     header_features=("xnack", "sramecc"),
+    comparison="fly_llc.backends.amd.comparison:report",
     points=(
         Named(
             "post-isel",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from fly_host.program import SECTION
 from fly_target.amd.triple import CODE_OBJECT_VERSION
 from fly_target.target import Target
 
@@ -16,7 +17,7 @@ from fly_opt.backends.amd import (
     workgroup,
 )
 from fly_opt.backends.amd.pipeline import rocm
-from fly_opt.lowering.interface import Pipeline, PointerSpaces
+from fly_opt.lowering.interface import Function, Pipeline, PointerSpaces
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
@@ -57,12 +58,23 @@ class RocmLowering:
         return {"fly_rocdl.get_buffer_rsrc": buffers.get_descriptor}
 
     def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
-        from fly_opt.backends.amd.passes import narrow_floats
+        from fly_opt.passes.math import narrow_floats
 
         if not narrow_floats.is_conversion(op):
             return False
-        narrow_floats.convert(op, target)
+        from fly_opt.backends.amd.passes.narrow_floats import FORMATS
+
+        narrow_floats.convert(op, target, FORMATS)
         return True
+
+    def function(self, op: ir.Operation) -> Function | None:
+        return None
+
+    def exponential(self, value: ir.Value) -> ir.Value:
+        """LLVM's intrinsic, which AMDGPU's code generation expands."""
+        from fly_opt.ir.intrinsics import call
+
+        return call("llvm.exp.f32", value.type, [value])
 
     def significand(self, value: ir.Value) -> ir.Value:
         """V_FREXP_MANT_F64."""
@@ -92,6 +104,11 @@ class RocmLowering:
 
     def bridge(self, text: str) -> str:
         return older_text.bridge(text)
+
+    def host_program(self, text: str) -> tuple[str, ...]:
+        """Puts the program into its section, and restores the current section."""
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        return (f'.pushsection {SECTION},"",@progbits', f'.ascii "{escaped}"', ".popsection")
 
     def module_flags(self) -> tuple[str, ...]:
         version = f"{CODE_OBJECT_VERSION} : i32"

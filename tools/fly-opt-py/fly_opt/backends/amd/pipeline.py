@@ -1,22 +1,28 @@
-"""The pipeline `rocm`, one literal list of fragments.
+"""The pipeline `rocm`, a literal list of fragments in two parts.
 
-Its text is complete: it includes the target, the host program, the attributes and the emission of
-LLVM IR.
+`pre_binary` lowers kernels and host function to the LLVM dialect; `binary_preparation` adds what
+code generation needs, and emits LLVM IR. The pipeline's text is complete: it includes the target
+and the host program. Other backends build theirs from these parts.
 """
 
 from __future__ import annotations
 
 from fly_target.target import Target
 
-from fly_opt.lowering.interface import EMIT_LLVM
+from fly_opt.lowering.interface import EMIT_LLVM, set_target
 
 
 def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
     """Kernels and host function in the fly dialect → one LLVM module for an AMD GPU."""
+    return (*pre_binary(target), *binary_preparation(debug_info))
+
+
+def pre_binary(target: Target) -> tuple[str, ...]:
+    """Kernels and host function in the fly dialect → the LLVM dialect."""
     chip = target.cpu
     return (
         # Set once: the passes below, opt, llc and the linker read the target from the module.
-        f"fly-set-target{{chip={target.name}}}",
+        set_target(target),
         # The host function becomes data while its arguments are still named tensors.
         "fly-extract-host-program",
         # Tensors at the kernels' boundaries become a pointer and a struct of the dynamic leaves.
@@ -60,6 +66,12 @@ def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
         "reconcile-unrealized-casts",
         "canonicalize",
         "cse",
+    )
+
+
+def binary_preparation(debug_info: bool) -> tuple[str, ...]:
+    """The LLVM dialect → one LLVM module for an AMD GPU."""
+    return (
         # With these on the functions, plain `opt` and `llc` need no flags.
         "fly-kernel-attributes",
         *(("ensure-debug-info-scope-on-llvm-func{emission-kind=LineTablesOnly}",) * debug_info),

@@ -29,6 +29,7 @@ from fly_opt.ir import pointers
 from fly_opt.ir.storage import storage_type, stored_type
 from fly_opt.lowering import interface, spaces
 from fly_opt.passes.llvm.conversion import Conversion
+from fly_opt.passes.target.set_target import target_of
 
 SHARED_ALIGNMENT = 16  # bytes: the widest access to shared memory
 DYNAMIC_SHARED_ALIGNMENT = 1024  # the alignment that the type of fly.get_dyn_shared promises
@@ -37,10 +38,9 @@ DYNAMIC_SHARED_ALIGNMENT = 1024  # the alignment that the type of fly.get_dyn_sh
 def convert(module: ir.Operation) -> None:
     """Turns fly pointers into LLVM pointers, fly memory ops into LLVM's, atoms into
     instructions."""
-    own = (lowering.conversions() for lowering in interface.built_in())
     table = dict(_CONVERT)
-    for conversions in own:
-        table.update(conversions)
+    for lowering in interface.candidates(target_of(module)):
+        table.update(lowering.conversions())
     Conversion(table).run(module)
 
 

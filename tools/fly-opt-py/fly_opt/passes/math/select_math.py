@@ -122,6 +122,8 @@ def _replacement(op: ir.Operation) -> ir.Value | None:
     element = str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
     operands = list(op.operands)
     fast = _fast(op)
+    if (own := interface.current().function(op)) is not None:
+        return _by_elements(own, kind, operands)
     if op.name in INTRINSICS and element in INTRINSICS[op.name][1]:
         return _intrinsic(INTRINSICS[op.name][0], kind, operands, fast)
     if op.name == "math.rsqrt" and element in EVERY:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from fly_common.errors import InputError, MissingError, Place
 
-from fly_link.inputs import GLOBAL, LOCAL, UNDEFINED, Input
+from fly_link.backends.amd.inputs import GLOBAL, LOCAL, UNDEFINED, Input
 
 # What defines symbols, by pattern. The first match is used.
 _DEFINERS = (

@@ -1,0 +1,1 @@
+"""What NVIDIA's GPUs add to the dialect."""

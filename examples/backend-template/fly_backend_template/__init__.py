@@ -1,0 +1,1 @@
+"""A backend of fly-filters in a distribution of its own."""

@@ -1,0 +1,1 @@
+from backends import clean_registry, template  # noqa: F401

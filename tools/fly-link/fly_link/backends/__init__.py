@@ -1,0 +1,1 @@
+"""What a backend adds to fly-link."""

@@ -1,0 +1,1 @@
+"""The AMD backend of fly-link: objects → HSACO by LLVM's `ld.lld`."""

@@ -1,0 +1,1 @@
+"""The NVIDIA backend of fly-link: PTX → cubin by `ptxas`."""

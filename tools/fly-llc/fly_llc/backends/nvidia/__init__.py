@@ -1,0 +1,1 @@
+"""The NVIDIA backend of fly-llc: LLVM's NVPTX code generation."""

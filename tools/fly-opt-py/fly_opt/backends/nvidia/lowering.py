@@ -1,0 +1,138 @@
+"""The `fly_opt.lowering.interface.Lowering` of the backend `cuda`, for NVIDIA's GPUs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from fly_host.program import SECTION
+from fly_target.target import Target
+
+from fly_opt.backends.nvidia import device_libraries, intrinsics
+from fly_opt.backends.nvidia.pipeline import cuda
+from fly_opt.lowering.interface import Function, Pipeline, PointerSpaces
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_opt.passes.llvm.conversion import Conversion
+
+_PASSES = "fly_opt.backends.nvidia.passes"
+
+
+class CudaLowering:
+    pipelines: Mapping[str, Pipeline] = {"cuda": cuda}
+    passes: Mapping[str, str] = {
+        "convert-fly-to-nvvm": f"{_PASSES}.fly_to_nvvm",
+        "fly-check-dialects": f"{_PASSES}.check_dialects",
+        "fly-dynamic-shared": f"{_PASSES}.dynamic_shared",
+        "fly-flatten-arguments": f"{_PASSES}.flatten_arguments",
+        "fly-lower-subgroups": f"{_PASSES}.subgroups",
+        "fly-nvvm-atomics": f"{_PASSES}.atomics",
+        "fly-nvvm-kernel-attributes": f"{_PASSES}.kernel_attributes",
+    }
+    upstream_passes: Mapping[str, str] = {
+        "convert-gpu-to-nvvm": "lowers a gpu.module to nvvm and the LLVM dialect",
+        "convert-math-to-nvvm": "lowers math to calls of NVIDIA's libdevice",
+        "convert-nvgpu-to-nvvm": "lowers nvgpu operations to nvvm",
+        "convert-nvvm-to-llvm": "lowers nvvm operations without an intrinsic to inline assembly",
+    }
+    emitters: tuple[str, ...] = ()
+    translated = ("nvvm.",)
+    intrinsics = intrinsics.ALL
+    function_attributes: Mapping[str, str] = {
+        "nvvm.kernel": "UnitAttr",
+        "nvvm.reqntid": "DenseI32ArrayAttr",
+        "nvvm.maxntid": "DenseI32ArrayAttr",
+    }
+
+    def spaces(self) -> PointerSpaces | None:
+        return None
+
+    def conversions(self) -> Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]:
+        return {}
+
+    def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
+        from fly_opt.passes.math import narrow_floats
+
+        if not narrow_floats.is_conversion(op):
+            return False
+        from fly_opt.backends.nvidia.narrow_floats import FORMATS
+
+        narrow_floats.convert(op, target, FORMATS)
+        return True
+
+    def function(self, op: ir.Operation) -> Function | None:
+        from fly_opt.backends.nvidia import formulas
+        from fly_opt.passes.math.number import Number
+
+        if _element(op) != "f32":
+            return None
+        approximate = _approximate(op) and op.name in formulas.APPROXIMATIONS
+        found = (formulas.APPROXIMATIONS if approximate else formulas.FUNCTIONS).get(op.name)
+        return None if found is None else lambda value: found(Number(value)).value
+
+    def exponential(self, value: ir.Value) -> ir.Value:
+        from fly_opt.backends.nvidia import formulas
+        from fly_opt.passes.math.number import Number
+
+        return formulas.exp(Number(value)).value
+
+    def significand(self, value: ir.Value) -> ir.Value:
+        from fly_opt.backends.nvidia import float_parts
+
+        return float_parts.significand(value)
+
+    def exponent(self, value: ir.Value) -> ir.Value:
+        from fly_opt.backends.nvidia import float_parts
+
+        return float_parts.exponent(value)
+
+    def lacks(self, name: str) -> bool:
+        return False
+
+    def replaces(self, name: str) -> bool:
+        return False
+
+    def replace(self, op: ir.Operation) -> None:
+        raise NotImplementedError(op.name)
+
+    def wrong_function(self, function: ir.Operation) -> str | None:
+        return None
+
+    def bridge(self, text: str) -> str:
+        return text
+
+    def host_program(self, text: str) -> tuple[str, ...]:
+        """A block of comments, which llc copies to the PTX."""
+        return (f"//.fly.section {SECTION} text", f"//.fly| {text}", "//.fly.end")
+
+    def module_flags(self) -> tuple[str, ...]:
+        return ()
+
+    def needed_functions(self, text: str) -> tuple[str, ...]:
+        return device_libraries.needed(text)
+
+    def link(self, text: str, functions: tuple[str, ...], target: Target) -> str:
+        return device_libraries.link(text, functions, target)
+
+    def identity(self) -> str:
+        return device_libraries.identity()
+
+
+def _element(op: ir.Operation) -> str:
+    from fly_dialect.bindings import ir
+
+    kind = op.results[0].type
+    return str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
+
+
+def _approximate(op: ir.Operation) -> bool:
+    """Returns whether an op's fast-math flags allow approximations."""
+    if "fastmath" not in op.attributes:
+        return False
+    flags = str(op.attributes["fastmath"])
+    return "afn" in flags or "fast>" in flags
+
+
+CUDA = CudaLowering()

@@ -1,0 +1,1 @@
+"""The NVIDIA backend of the language: `fx.nvvm`."""
