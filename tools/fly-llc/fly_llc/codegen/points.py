@@ -74,7 +74,8 @@ class CodeGeneration:
     records, `default_features` those of a module that sets none. `product` is llc's file type of
     the result, which the next stage reads, and `kinds` are further names for it (`--emit`).
     `finish` refers to a function of the result and of the LLVM IR it was made from, which returns
-    the result to print; `comparison` refers to the function behind --diff.
+    the result to print; `comparison` refers to the function behind --diff. `filters` are those of
+    fly-llc's own filters that know the processors' instructions.
     """
 
     triple: str
@@ -88,6 +89,7 @@ class CodeGeneration:
     kinds: tuple[str, ...] = ()
     finish: str = ""
     comparison: str = ""
+    filters: tuple[str, ...] = ()
 
     def file_type(self, emit: str) -> str:
         """Returns llc's file type for `emit`, "obj" or "asm"."""

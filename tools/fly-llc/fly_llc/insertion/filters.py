@@ -100,12 +100,25 @@ def apply(what: What, source: Source, cut: Cut) -> bytes:
     if what.plugin:
         return _native(what, source, where)
     if what.words[0] in SHIPPED:
+        _check_target(what.words[0], source, where)
         try:
             return shipped(what.words[0])(source.data.decode(), what.words[1:]).encode()
         except InputError as error:
             error.message = f"{where}: {error.message}"
             raise
     return _command(what, source, where)
+
+
+def _check_target(name: str, source: Source, where: str) -> None:
+    """Raises UsageError for a filter that does not know the target's instructions."""
+    from fly_llc.codegen import points
+
+    known = points.code_generation(source.target.cpu).filters
+    if name not in known:
+        raise UsageError(
+            f"{where}: the filter does not know the instructions of {source.target.cpu}",
+            hint=f"fly-llc's own filters for it: {', '.join(known) or 'none'}",
+        )
 
 
 def _command(what: What, source: Source, where: str) -> bytes:

@@ -18,6 +18,7 @@ AMDGPU = CodeGeneration(
     first_pass="amdgpu-isel",
     # AMDGPU guide, "Target ID".
     header_features=("xnack", "sramecc"),
+    filters=("nop-sled", "schedule", "peephole", "tighten-waits", "pressure"),
     comparison="fly_llc.backends.amd.comparison:report",
     points=(
         Named(
