@@ -239,8 +239,9 @@ class Streams:
         self.seen = []
         launch = machine.launch_packed
 
-        def recorded(device, function, kernel, grid, block, shared, packed, stream=None):
+        def recorded(device, function, kernel, grid, block, shared, packed, stream, wait):
             self.seen.append((kernel, stream))
+            assert wait  # host arrays
             return launch(device, function, kernel, grid, block, shared, packed)
 
         monkeypatch.setattr(machine, "launch_packed", recorded)
