@@ -20,8 +20,8 @@ def plain(a, b=2, *, c: int = 3):
     return a
 
 
-def state(names=(), cells=(), functions=()) -> State:
-    return State(names, cells, functions, MISSING)
+def state(names=(), cells=(), functions=(), whole=()) -> State:
+    return State(names, whole, cells, functions, MISSING)
 
 
 class Made:
@@ -103,6 +103,20 @@ def test_a_name_that_changes_ends_the_time():
     assert made.call(12, 18) is NotImplemented  # Python looks first
     made.more_time()
     assert made.call(12, 18) == 6
+
+
+def test_whole_dictionaries():
+    space = {"x": 1}
+    made = Made(state(whole=[{}, space]))
+    assert made.answers
+    space["x"] = 2  # values are names' business
+    assert made.answers
+    space["y"] = 1
+    assert not made.answers
+    del space["y"]
+    assert made.answers
+    space.clear()
+    assert not made.answers
 
 
 def test_cells():
@@ -250,7 +264,7 @@ def test_launchers_live_as_long_as_the_dispatcher():
 
 
 def filled(count: int, kind: str) -> State:
-    space: dict[str, int] = {f"x{n}": n for n in range(1000)}
+    space: dict[str, int] = {f"x{n}": n for n in range(dispatchers.MOST_NAMES + 1)}
     some = {
         "names": lambda: state([(space, f"x{n}", space[f"x{n}"]) for n in range(count)]),
         "dicts": lambda: state([({"x": None}, "x", None) for _ in range(count)]),
@@ -298,5 +312,6 @@ def test_only_plain_dictionaries_and_functions_fit():
 
     assert state([({"x": 1}, "x", 1)], functions=[plain]).fits
     assert not state([(Other(x=1), "x", 1)]).fits
+    assert not state(whole=[Other(x=1)]).fits
     assert not state(functions=[len]).fits
     assert not state(functions=[plain, Callable()]).fits

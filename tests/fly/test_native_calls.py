@@ -525,16 +525,15 @@ def new_calls(found: DependencyHash, variables: tuple[str, ...] = ()) -> NativeC
 @pytest.mark.parametrize(
     ("found", "reason"),
     [
-        (DependencyHash("d", classes=((int, ()),)), "mutable values or classes"),
-        (DependencyHash("d", mutables=(({}, "x"),)), "mutable values or classes"),
-        (DependencyHash("d", caches=(len,)), "mutable values or classes"),
-        (DependencyHash("d", registrations=1), "mutable values or classes"),
+        (DependencyHash("d", mutables=(({}, "x"),)), "mutable values"),
+        (DependencyHash("d", caches=(len,)), "mutable values"),
+        (DependencyHash("d", registrations=1), "an abstract class"),
         (
             DependencyHash("d", names=((types.MappingProxyType({"x": 1}), "x", 1),)),
             "a namespace that is no plain dictionary",
         ),
         (
-            DependencyHash("d", names=tuple(({"x": 1}, "x", 1) for _ in range(600))),
+            DependencyHash("d", names=tuple(({"x": 1}, "x", 1) for _ in range(2000))),
             "too many names",
         ),
     ],

@@ -127,7 +127,8 @@ def test_a_failing_pass_leaves_no_output(fly_opt, tmp_path):
     done = fly_opt("--target", "gfx942", "-o", str(result), text=source)
     assert done.returncode == 1
     assert done.stderr.decode().startswith(
-        "fly-opt-py: error: <stdin>:2:3: pass fly-extract-host-program: the host function launches"
+        "fly-opt-py: error: <stdin>:2:3: pass fly-extract-host-program: the host function"
+        " does nothing"
     )
     assert not result.exists()
 
