@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fly.backends import backend_name, get_backend, register_backend
     from fly.call.annotated_array import from_dlpack
     from fly.call.compiled import Compiled, load
-    from fly.call.function import jit
+    from fly.call.decorator import jit
     from fly.call.host_options import CompileOptions
     from fly.call.library import register_call
     from fly.chains.chain import Chain, chain, run
@@ -42,7 +42,7 @@ _HOMES = {
     "chain": "fly.chains.chain",
     "from_dlpack": "fly.call.annotated_array",
     "get_backend": "fly.backends",
-    "jit": "fly.call.function",
+    "jit": "fly.call.decorator",
     "kernel": "fly_trace.session.decorators",
     "load": "fly.call.compiled",
     "register_backend": "fly.backends",

@@ -8,113 +8,33 @@ from __future__ import annotations
 
 import functools
 import re
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import TYPE_CHECKING, Any
 
 from fly_backend import choice
-from fly_common import cuda_toolkit, toolchain
-from fly_common.environment import Snapshot, watcher
 from fly_common.errors import FlyError, UsageError
-from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
 from fly_store.store import default_store, key_of
 from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 
 from fly.call.compiled import Compiled
-from fly.call.host_options import VARIABLE, CompileOptions, checked
+from fly.call.host_options import CompileOptions
+from fly.call.known_calls import MOST_KEPT, KnownCalls, environment_now
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.chains.chain import Chain, Prefetch, chain, run
-from fly.chains.tuning import Keywords, Tuning
+from fly.chains.tuning import Tuning
 from fly.dependencies.hashing import DependencyHash, dependency_hash
 
 if TYPE_CHECKING:
     from fly_trace.signatures.signature import ParameterType
 
-    from fly.call.arguments import Reader
-    from fly.call.native_calls import NativeCalls
-
-# Seconds between two checks of LLVM's programs and library: checking the file system would dominate
-# the cost of a call. Files that the user names are checked at each call.
-LOOK_AFTER = 1.0
-
-# The maximum number of code objects kept in memory for one function; the oldest is dropped.
-MOST_KEPT = 256
 
 # The first line of a module that was traced for one target.
 _TARGET_NAMED = re.compile(rb'module attributes \{[^\n]*\bfly\.target = "(\w+)"')
-
-
-# What `_chain` and the search for programs read.
-VARIABLES = (
-    VARIABLE,
-    choice.BACKEND,
-    choice.TARGET,
-    *(row.variable for row in KEYWORDS.values()),
-    *toolchain.VARIABLES,
-    cuda_toolkit.VARIABLE,
-)
-_environment = watcher(*VARIABLES)
-
-
-@dataclass(eq=False)
-class _Calls:
-    """The state behind a function's fast path, valid as long as nothing that its code depends on
-    changes. `dependencies` and `environment` are compared at each call. The chain's identity is
-    compared every LOOK_AFTER seconds, or at each call if the chain is not settled. `made` maps keys
-    of `reader` to code made by a chain of this `identity`, which is None until there is code."""
-
-    dependencies: DependencyHash
-    environment: Snapshot
-    chain: Chain
-    reader: Reader
-    looked: float = 0.0
-    identity: tuple[str, ...] | None = None
-    made: dict[tuple[Any, ...], Compiled] = field(default_factory=dict)
-    native: NativeCalls | None = None
-
-    def hold(self) -> bool:
-        """Returns whether nothing has changed."""
-        if _environment() != self.environment or not self.dependencies.holds():
-            return False
-        now = time.monotonic()
-        if now - self.looked < LOOK_AFTER and self.chain.settled:
-            return True
-        self.looked = now
-        return self.identity is None or self.chain.identity() == self.identity
-
-    def speed_up(
-        self,
-        key: tuple[Any, ...],
-        compiled: Compiled,
-        arguments: tuple[Any, ...],
-        device: str,
-        host: CompileOptions,
-    ) -> Callable[..., Any] | None:
-        """Native code for calls of this key, which is not the first; None where there is none."""
-        if not self.chain.settled:
-            return None  # something has to be looked at in each call
-        if self.native is None:
-            from fly.call.native_calls import NativeCalls
-
-            self.native = NativeCalls(self.dependencies, self.reader, VARIABLES)
-        self.native.add(key, compiled, arguments, device, host)
-        self.native.renew(max(0.0, LOOK_AFTER - (time.monotonic() - self.looked)))
-        dispatcher = self.native.dispatcher
-        return None if dispatcher is None else dispatcher.call
-
-    def keep(self, key: tuple[Any, ...], compiled: Compiled, identity: tuple[str, ...]) -> None:
-        """Stores the code compiled for a key."""
-        if self.identity is None:
-            self.identity, self.looked = identity, time.monotonic()
-        if identity == self.identity:
-            if len(self.made) >= MOST_KEPT:
-                self.made.pop(next(iter(self.made)), None)
-            self.made[key] = compiled
 
 
 @dataclass(eq=False)
@@ -123,7 +43,7 @@ class JitFunction(HostFunction):
 
     _kept: dict[Any, Compiled] = field(default_factory=dict, repr=False)
     _dependencies: DependencyHash = field(default=DependencyHash(None), repr=False)
-    _calls: _Calls | None = field(default=None, repr=False)
+    _calls: KnownCalls | None = field(default=None, repr=False)
     _native: Callable[..., Any] | None = field(default=None, repr=False)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -216,15 +136,15 @@ class JitFunction(HostFunction):
         """What the function runs on, as the decorator says."""
         return self.options["device"]
 
-    def _new_calls(self) -> _Calls | None:
+    def _new_calls(self) -> KnownCalls | None:
         """Returns None for a function that is traced at each call."""
         from fly.call.arguments import Reader
 
-        environment = _environment()
+        environment = environment_now()
         found = self._current_dependencies()
         if found.digest is None:
             return None
-        return _Calls(found, environment, self._chain(None), Reader(self.function))
+        return KnownCalls(found, environment, self._chain(None), Reader(self.function))
 
     def _current_dependencies(self) -> DependencyHash:
         """Returns the function's dependencies, hashed again if they changed."""
@@ -356,76 +276,6 @@ class JitFunction(HostFunction):
         from fly_trace.session.trace import trace_function
 
         return trace_function(self, given, target=target).encode()
-
-
-@overload
-def jit(function: Callable[..., Any], /) -> JitFunction: ...
-@overload
-def jit(
-    *,
-    target: str | None = None,
-    backend: str | None = None,
-    chain: Chain | None = None,
-    device: str = "auto",
-    options: CompileOptions | None = None,
-    arch: str | None = None,
-    chip: str | None = None,
-    **keywords: Unpack[Keywords],
-) -> Callable[[Callable[..., Any]], JitFunction]: ...
-
-
-def jit(
-    function: Callable[..., Any] | None = None,
-    /,
-    *,
-    target: str | None = None,
-    backend: str | None = None,
-    chain: Chain | None = None,
-    device: str = "auto",
-    options: CompileOptions | None = None,
-    arch: str | None = None,
-    chip: str | None = None,
-    **keywords: Unpack[Keywords],
-) -> Any:
-    """Compiles a host function when it is called with arrays, and launches its kernels.
-
-    `target` is the GPU to compile for; else `FLY_TARGET`, else the backend's default. `arch` and
-    `chip` are other names of it. `backend` compiles for it; else `FLY_BACKEND`, else the target's
-    own. Both are looked up when the function is compiled. `device` runs it: "auto", "emulator",
-    "hip", "cuda:1", … (docs/devices.md). `options` say how the host function runs. The other
-    keywords are what LLVM does: see `fly.chains.tuning.Tuning`; each has an environment variable
-    that says it for functions whose decorator does not. `chain` replaces all of that.
-    """
-    tuned = tuning.check(keywords)
-    target = choice.aliased(target, arch, chip)
-    if chain is not None and backend is not None:
-        raise UsageError(
-            "chain= and backend= contradict each other", hint="use fly.chain(backend=…)"
-        )
-    if chain is not None and tuned:
-        raise UsageError(
-            f"chain= and {', '.join(tuned)} contradict each other",
-            hint="set these options in the chain's stages: fly.chain(opt=…, llc=…)",
-        )
-    if chain is not None and target not in (None, chain.target):
-        raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")
-    settings = {
-        "target": target,
-        "backend": backend,
-        "chain": chain,
-        "tuning": tuned,
-        "device": device,
-    }
-    settings["host"] = checked(options)
-
-    def make(plain: Any) -> JitFunction:
-        from types import FunctionType
-
-        if not isinstance(plain, FunctionType):
-            raise UsageError(f"@fly.jit decorates a function, not a {type(plain).__name__}")
-        return JitFunction(plain, plain.__name__, dict(settings))
-
-    return make if function is None else make(function)
 
 
 @functools.lru_cache(maxsize=64)

@@ -1,6 +1,6 @@
 """Calls of a compiled function by native code.
 
-A `_Calls` of fly.call.function that has seen a kind of call before gets a launcher for it, and a
+A `KnownCalls` that has seen a kind of call before gets a launcher for it, and a
 dispatcher in front of its launchers. What native code does not take, it declines, and the Python
 way goes on; why there is none for a function is told by `reasons`.
 """

@@ -16,7 +16,8 @@ from fly_trace.session.decorators import HostFunction
 import fly
 import fly.expr as fx
 from fly.call import function
-from fly.call.function import JitFunction, _Calls
+from fly.call.function import JitFunction
+from fly.call.known_calls import KnownCalls, environment_now
 from fly.chains.chain import Chain, Prefetch
 from fly.chains.stage import Stage
 from fly.dependencies.hashing import DependencyHash
@@ -63,7 +64,7 @@ def launched(monkeypatch) -> list[Any]:
         return SimpleNamespace(results=None)
 
     monkeypatch.setattr("fly.call.compiled.Compiled.run_viewed", run_viewed)
-    monkeypatch.setattr("fly.call.function._Calls.speed_up", lambda *_: None)
+    monkeypatch.setattr("fly.call.known_calls.KnownCalls.speed_up", lambda *_: None)
     return made
 
 
@@ -92,10 +93,10 @@ def clock(monkeypatch) -> SimpleNamespace:
     return clock
 
 
-def calls_of(chain: Any, identity: tuple[str, ...] | None = ("one",)) -> _Calls:
+def calls_of(chain: Any, identity: tuple[str, ...] | None = ("one",)) -> KnownCalls:
     dependencies = DependencyHash("digest")
     reader: Any = None
-    return _Calls(dependencies, function._environment(), chain, reader, 1000.0, identity)
+    return KnownCalls(dependencies, environment_now(), chain, reader, 1000.0, identity)
 
 
 def test_a_settled_chain_is_asked_once_a_second(clock):

@@ -70,9 +70,9 @@ def adopted(monkeypatch):
         memories.append(self)
         return adopt(self, spans)
 
-    def launch_packed(*arguments):
+    def launch_packed(*arguments, **options):
         seen.append(len(memories[-1]._adopted) - 1)  # without the argument
-        return launch(*arguments)
+        return launch(*arguments, **options)
 
     monkeypatch.setattr(memory.Memory, "adopt_all", adopt_all)
     monkeypatch.setattr(machine, "launch_packed", launch_packed)

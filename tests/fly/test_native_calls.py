@@ -16,7 +16,7 @@ from fly_host.native.unavailable import Unavailable
 from fly_trace.session.load import load_file as load
 
 from fly.call import function as calling
-from fly.call import native_calls
+from fly.call import known_calls, native_calls
 from fly.call.dispatch_table import AT
 from fly.call.dispatcher import Dispatcher
 from fly.call.native_calls import NativeCalls
@@ -122,7 +122,7 @@ def slow(monkeypatch):
         return run(self, arguments, named)
 
     monkeypatch.setattr(calling.JitFunction, "run", counted)
-    monkeypatch.setattr(calling, "LOOK_AFTER", 1000.0)
+    monkeypatch.setattr(known_calls, "LOOK_AFTER", 1000.0)
     return seen
 
 
@@ -301,7 +301,7 @@ def test_what_is_looked_at_after_a_while(made, slow, monkeypatch):
     assert len(slow) == before + 1
     made.scale(x, y)
     assert len(slow) == before + 1
-    latest = time.monotonic_ns() + int(calling.LOOK_AFTER * 1e9)
+    latest = time.monotonic_ns() + int(known_calls.LOOK_AFTER * 1e9)
     assert deadlines
     assert all(start < deadline <= latest for deadline in deadlines)
 

@@ -20,6 +20,7 @@ import fly
 import fly.expr as fx
 from fly.call import arguments, function
 from fly.call.arguments import Reader
+from fly.call.known_calls import LOOK_AFTER
 
 
 @fly.kernel
@@ -94,7 +95,7 @@ def test_a_warm_call_asks_no_files(looks):
 def test_files_are_looked_at_after_a_while(looks, monkeypatch):
     made = fly.jit(axpy)
     x, y = warm(made)
-    now = time.monotonic() + function.LOOK_AFTER
+    now = time.monotonic() + LOOK_AFTER
     monkeypatch.setattr(time, "monotonic", lambda: now)
     made._calls.native.stop()  # native code has a clock of its own
     with looks() as asked:
@@ -127,7 +128,7 @@ def test_a_process_that_goes_on_while_its_llvm_is_replaced_notices(prefix, monke
     made(x, y)
     assert made._calls.identity == before  # within the second
     now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now + function.LOOK_AFTER)
+    monkeypatch.setattr(time, "monotonic", lambda: now + LOOK_AFTER)
     made._calls.native.stop()  # native code has a clock of its own
     made(x, y)
     assert made._calls.identity != before

@@ -5,15 +5,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from decimal import Decimal, getcontext
+from decimal import Context, Decimal, localcontext
 
 import numpy as np
 import pytest
 from fly_opt.backends.nvidia import formulas
 from math_on_host import applied
 
-getcontext().prec = 45
-LOG2 = Decimal(2).ln()
+PRECISE = Context(prec=45)
+LOG2 = Decimal(2).ln(PRECISE)
+
+
+@pytest.fixture(autouse=True)
+def precise():
+    """Sums and quotients of decimals have 45 digits."""
+    with localcontext(PRECISE):
+        yield
 
 
 def interpolant(

@@ -15,6 +15,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 
 from fly_run.hip_runtime import errors
 from fly_run.hip_runtime.prototypes import prototypes
@@ -79,7 +80,7 @@ def parse(text: str) -> dict[str, list[Rule]]:
         match = _RULE.fullmatch(part)
         if match is None:
             raise UsageError(
-                f"{VARIABLE}: {part!r} is not a failure",
+                f"{VARIABLE}: {quoted(part)} is not a failure",
                 hint="a failure is FUNCTION, FUNCTION:NUMBER or FUNCTION:NUMBER=ERROR",
             )
         name, number, onwards, error = match.groups()

@@ -27,7 +27,7 @@ from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
-    from fly_trace.session.trace import ModuleTrace
+    from fly_trace.session.module_trace import ModuleTrace
 
 MOST_WORK_ITEMS = 1024  # per workgroup, on every target
 
