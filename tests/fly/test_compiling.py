@@ -15,7 +15,7 @@ from fly_trace.session.decorators import HostFunction
 
 import fly
 import fly.expr as fx
-from fly.call import function
+from fly.call import known_calls
 from fly.call.function import JitFunction
 from fly.call.known_calls import KnownCalls, environment_now
 from fly.chains.chain import Chain, Prefetch
@@ -89,7 +89,7 @@ class Asked(SimpleNamespace):
 @pytest.fixture
 def clock(monkeypatch) -> SimpleNamespace:
     clock = SimpleNamespace(now=1000.0)
-    monkeypatch.setattr(function, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    monkeypatch.setattr(known_calls, "time", SimpleNamespace(monotonic=lambda: clock.now))
     return clock
 
 
