@@ -91,7 +91,7 @@ def _number(name: str, text: str) -> int:
     if not text.isdecimal() or len(text) > 4:
         raise UsageError(
             f"--device {name}: {quoted(text)} is not the number of a device",
-            hint="devices are counted from 0: cuda:0",
+            hint=f"devices are counted from 0: {name.partition(':')[0]}:0",
         )
     return int(text)
 
