@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fly_host import text
@@ -18,7 +19,7 @@ from fly_image.nvidia import ptx
 from h200_kernels import chain
 from h200_kernels.assembler import find
 from h200_kernels.cases import cases
-from h200_kernels.recording import launches
+from h200_kernels.recording import record
 
 
 def main(out: str, target: str = "sm_90a") -> None:
@@ -35,19 +36,29 @@ def main(out: str, target: str = "sm_90a") -> None:
             subprocess.run([*words, "-o", f"{folder}/{name}.cubin"], check=True)
         program = text.read(ptx.sections(code.decode())[".fly.manifest"])
         values = case.make()
-        arrays = []
+        arrays: list[dict[str, Any]] = []
         expected = case.expect(values)
+        recorded = record(program, values)
+        # The names of arrays → what they are called among the expected ones.
+        outputs = {key: key for key in values} | {recorded.result: case.returns}
         for key, value in values.items():
             if isinstance(value, np.ndarray):
                 np.save(folder / f"{name}.{key}.npy", np.ascontiguousarray(value))
-                if key in expected:
-                    np.save(folder / f"{name}.{key}.expected.npy", expected[key])
-                arrays.append({"name": key, "expected": key in expected})
+                arrays.append({"name": key})
+        arrays += [made._asdict() for made in recorded.made]
+        for one in arrays:
+            one["expected"] = outputs.get(one["name"])
+            if one["expected"] not in expected:
+                one["expected"] = None
+        found = {one["expected"] for one in arrays} - {None}
+        assert found == set(expected), f"{name}: {set(expected) - found} is nothing it makes"
+        for key, array in expected.items():
+            np.save(folder / f"{name}.{key}.expected.npy", array)
         rows.append(
             {
                 "name": name,
                 "arrays": arrays,
-                "launches": launches(program, values),
+                "launches": recorded.launches,
                 "rtol": case.rtol,
                 "atol": case.atol,
                 "ulp": case.ulp,

@@ -24,8 +24,9 @@ OMITTED = ("saxpy_wide",)
 
 @dataclass(frozen=True)
 class Case:
-    """`expect` returns the expected content of the named arrays. A result may differ by `rtol` and
-    `atol`, as in numpy.allclose, or by `ulp` units in the last place of an f32."""
+    """`expect` returns the expected content of the named arrays: arguments, and the array that the
+    function returns, which is called `returns`. A result may differ by `rtol` and `atol`, as in
+    numpy.allclose, or by `ulp` units in the last place of an f32."""
 
     path: Path
     entry: str
@@ -34,6 +35,7 @@ class Case:
     rtol: float = 0.0
     atol: float = 0.0
     ulp: float = 0.0
+    returns: str | None = None
 
 
 def normal(seed: int, *shape: int) -> np.ndarray:
@@ -283,7 +285,16 @@ def cases() -> list[Case]:
     """Returns all cases: the examples that need no other vendor's instructions, and our own."""
     examples = TESTS.parent / "examples"
     made = [
-        Case(examples / one.file, one.entry, one.make, one.expect, one.rtol, one.atol)
+        Case(
+            examples / one.file,
+            one.entry,
+            one.make,
+            one.expect,
+            one.rtol,
+            one.atol,
+            0.0,
+            one.returns,
+        )
         for one in EXAMPLES
         if not one.traits and one.entry not in OMITTED
     ]

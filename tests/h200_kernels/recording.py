@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,8 +12,26 @@ import numpy as np
 from fly_host import interpreter
 from fly_host.program import Buffer, Launch, Program, Scalar
 from fly_host.values import Extents
+from fly_run.launch.dtypes import numpy_dtype
 
 _FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
+
+
+class Made(NamedTuple):
+    """An array that a program allocates: `run.py` creates it, filled with zeroes."""
+
+    name: str
+    dtype: str  # NumPy's
+    shape: tuple[int, ...]
+
+
+class Recorded(NamedTuple):
+    """What a program did. `launches` are JSON data. `result` is the name of the array that it
+    returned, if it returned one."""
+
+    launches: list[dict[str, Any]]
+    made: list[Made]
+    result: str | None
 
 
 class Tensor(NamedTuple):
@@ -28,10 +47,12 @@ class Tensor(NamedTuple):
 @dataclass
 class Recorder:
     """A `fly_host.machine.Machine` that runs nothing. `launches` are JSON data; an argument is an
-    array's name with an offset, or the hexadecimal digits of its bytes."""
+    array's name with an offset, or the hexadecimal digits of its bytes. `made` are the arrays that
+    the program allocates; each has a name of its own, also where a loop allocates several."""
 
     program: Program
     launches: list[dict[str, Any]] = field(default_factory=list)
+    made: list[Made] = field(default_factory=list)
 
     def extents(self, tensor: Tensor) -> Extents:
         return Extents(tensor.shape, tensor.strides)
@@ -39,8 +60,16 @@ class Recorder:
     def look_at(self, *_: Any) -> None:
         pass
 
-    def allocate(self, buffer: Buffer, *_: Any) -> Tensor:
-        raise NotImplementedError(f"{buffer.name} is temporary")
+    def allocate(
+        self, buffer: Buffer, shape: tuple[int, ...], strides: tuple[int, ...], elements: int
+    ) -> Tensor:
+        dtype = numpy_dtype(buffer.dtype)
+        # A result is compared by its shape, which the elements must therefore fill in order.
+        contiguous = tuple(math.prod(shape[axis + 1 :]) for axis in range(len(shape)))
+        assert strides == contiguous, f"{buffer.name} is not contiguous"
+        name = f"{buffer.name}-{len(self.made)}"
+        self.made.append(Made(name, dtype.str, shape))
+        return Tensor(name, shape, strides, 0, dtype.itemsize)
 
     def free(self, tensor: Tensor) -> None:
         pass
@@ -76,8 +105,8 @@ class Recorder:
         return int(value).to_bytes(word.size, "little", signed=value < 0)
 
 
-def launches(program: Program, values: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Returns the launches of a program for these arguments."""
+def record(program: Program, values: Mapping[str, Any]) -> Recorded:
+    """Runs a program for these arguments without a device."""
     recorder = Recorder(program)
     arguments = {
         name: Tensor(
@@ -92,5 +121,6 @@ def launches(program: Program, values: Mapping[str, Any]) -> list[dict[str, Any]
         for name, value in values.items()
     }
     machine: Any = recorder
-    interpreter.run(program, machine, arguments)
-    return recorder.launches
+    result = interpreter.run(program, machine, arguments)
+    assert result is None or isinstance(result, Tensor), "a program returns one tensor, or none"
+    return Recorded(recorder.launches, recorder.made, result and result.name)

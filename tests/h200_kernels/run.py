@@ -53,7 +53,7 @@ def run(driver: Driver, folder: Path, case: dict, use_ptx: bool) -> str:
         path = folder / f"{name}.ptx"
     module = ctypes.c_void_p()
     driver("cuModuleLoadData", ctypes.byref(module), path.read_bytes() + b"\0")
-    arrays = {one["name"]: np.load(folder / f"{name}.{one['name']}.npy") for one in case["arrays"]}
+    arrays = {one["name"]: contents(folder, name, one) for one in case["arrays"]}
     memory = {}
     for key, array in arrays.items():
         memory[key] = driver.allocate(array.nbytes)
@@ -70,11 +70,18 @@ def run(driver: Driver, folder: Path, case: dict, use_ptx: bool) -> str:
         driver("cuMemcpyDtoH_v2", ctypes.c_void_p(array.ctypes.data), memory[key], size)
         driver("cuMemFree_v2", memory[key])
         if one["expected"]:
-            expected = np.load(folder / f"{name}.{key}.expected.npy")
+            expected = np.load(folder / f"{name}.{one['expected']}.expected.npy")
             if text := difference(array, expected, case):
-                wrong.append(f"{key}: {text}")
+                wrong.append(f"{one['expected']}: {text}")
     driver("cuModuleUnload", module)
     return "; ".join(wrong)
+
+
+def contents(folder: Path, name: str, one: dict) -> np.ndarray:
+    """An array before the run: an argument, or what the program allocates."""
+    if "shape" in one:
+        return np.zeros(one["shape"], one["dtype"])
+    return np.load(folder / f"{name}.{one['name']}.npy")
 
 
 def start(driver: Driver, module: ctypes.c_void_p, launch: dict, memory: dict) -> None:
