@@ -1,0 +1,48 @@
+"""python -m h200 prepare FOLDER [TARGET] | run FOLDER RESULTS [memory|launch]"""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from pathlib import Path
+
+
+def run(folder: Path, results: Path, only: str = "") -> None:
+    """Measures, and writes RESULTS/h200.md and RESULTS/h200.json."""
+    import torch
+
+    from h200 import launching, memory_bound, report
+
+    about = {"Python": platform.python_version(), "torch": torch.__version__}
+    has_gpu = torch.cuda.is_available()
+    if has_gpu:
+        import triton
+
+        about = {"device": torch.cuda.get_device_name(), "Triton": triton.__version__, **about}
+        about["CUDA"] = str(torch.version.cuda)
+    launches = launching.measure(folder) if has_gpu and only != "memory" else {}
+    rows = memory_bound.measure(folder) if only != "launch" else []
+    results.mkdir(parents=True, exist_ok=True)
+    text = report.text(about, rows, launches)
+    (results / "h200.md").write_text(text)
+    document = {"about": about, "rows": rows, "launches": launches}
+    (results / "h200.json").write_text(json.dumps(document, indent=1))
+    print(text)
+
+
+def main(words: list[str]) -> int:
+    if len(words) in (2, 3) and words[0] == "prepare":
+        from h200.preparing import prepare
+
+        prepare(Path(words[1]), *words[2:])
+    elif len(words) in (3, 4) and words[0] == "run":
+        run(Path(words[1]), Path(words[2]), *words[3:])
+    else:
+        print(__doc__, file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

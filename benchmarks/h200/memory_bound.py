@@ -1,0 +1,115 @@
+"""Measures the workloads: ours in all variants, Triton, torch and a copy, all in turn."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from fly.call.compiled import Compiled, load
+from h200.measuring import Call, rate, seconds, spread
+from h200.workloads import WORKLOADS, Workload
+
+
+class Way(NamedTuple):
+    """One way to compute a workload. `out` is what it writes; None where it returns the result."""
+
+    system: str
+    name: str
+    call: Call
+    out: torch.Tensor | None
+    shown: bool = True
+
+
+def caller(compiled: Compiled, arguments: list[Any]) -> tuple[Call, str]:
+    """A call with these arguments, by native code where llvmlite is there; and which it is."""
+    from fly_host.native.unavailable import Unavailable
+
+    try:
+        launch = compiled.native(arguments).prepare(*arguments)
+    except Unavailable:
+        launch = NotImplemented
+    if launch is NotImplemented:
+        return lambda: compiled(*arguments), "Python"
+    return launch, "native"
+
+
+def _triton(workload: Workload, inputs: list[torch.Tensor], out: torch.Tensor) -> list[Way]:
+    if not out.is_cuda:
+        return []
+    from h200.triton_kernels import CALLS
+
+    found = CALLS[workload.name](inputs, out)
+    return [Way("Triton", name, call, out) for name, call in found.items()]
+
+
+def ways(folder: Path, document: dict[str, Any], workload: Workload) -> tuple[list[Way], int]:
+    """All ways to compute a workload, and the bytes that it moves."""
+    place = "cuda" if document["target"].startswith("sm_") else "cpu"
+    inputs = workload.make(document["sizes"], place)
+    out = workload.result(inputs)
+    made = []
+    for row in document["variants"]:
+        if row["workload"] == workload.name:
+            arguments = [*inputs, out, *workload.scalars]
+            call, _ = caller(load(str(folder / row["file"])), arguments)
+            made.append(Way("ours", row["name"], call, out, row["shown"]))
+    made += _triton(workload, inputs, out)
+    made.append(Way("torch", "", lambda: workload.torch(*inputs), None))
+    _check(workload, inputs, made)
+    source = inputs[0].view(-1)
+    target = torch.empty_like(source)
+    made.append(Way("copy", "", lambda: target.copy_(source), target))
+    return made, workload.moved(inputs)
+
+
+def _check(workload: Workload, inputs: list[torch.Tensor], made: list[Way]) -> None:
+    """Raises AssertionError if one is not what torch computes in f32. Each finds an array of NaNs,
+    and so must write all."""
+    for way in made:
+        if way.out is not None:
+            way.out.fill_(float("nan"))
+            way.call()
+            workload.check(way.out, inputs, f"{way.system} {way.name}")
+
+
+def measure(folder: Path, say: Callable[[str], None] = print) -> list[dict[str, Any]]:
+    """A row for each workload and way: GB/s, their quartiles, and µs."""
+    document = json.loads((folder / "cases.json").read_text())
+    rows = []
+    for workload in WORKLOADS:
+        made, moved = ways(folder, document, workload)
+        place = "cuda" if document["target"].startswith("sm_") else "cpu"
+        calls = {f"{way.system}|{way.name}": way.call for way in made}
+        times = seconds(calls, place)
+        for way in made:
+            own = times[f"{way.system}|{way.name}"]
+            # A copy reads and writes the first input, whatever the workload moves beside that.
+            count = 2 * _size(way.out) if way.system == "copy" else moved
+            low, high = spread(count, own)
+            rows.append(
+                {
+                    "workload": workload.name,
+                    "system": way.system,
+                    "name": way.name,
+                    "shown": way.shown,
+                    "rate": rate(count, own),
+                    "low": low,
+                    "high": high,
+                    "bytes": count,
+                    "mark": workload.mark,
+                    "beside": workload.beside,
+                }
+            )
+            say(f"{workload.name:15} {way.system:7} {way.name:18} {rows[-1]['rate']:8.0f} GB/s")
+        del made, calls
+        if place == "cuda":
+            torch.cuda.empty_cache()
+    return rows
+
+
+def _size(tensor: torch.Tensor | None) -> int:
+    return 0 if tensor is None else tensor.numel() * tensor.element_size()

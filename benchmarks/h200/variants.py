@@ -1,0 +1,77 @@
+"""What is compiled: each kernel with several numbers of threads and accesses.
+
+The variants that are shown were chosen before they were measured. A row of 8,192 bf16 is four
+16-byte accesses for each of 256 threads. These need at most 64 registers, so that a multiprocessor
+holds four rows; layernorm does if it loads its vectors late. A tile of 128×128 bf16, or of 64×64
+f32, gives each thread four accesses or more that are outstanding at once, and each row of it is a
+whole number of 128-byte lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Variant:
+    """`make(columns)` returns the host function. `columns` are a multiple of 4,096."""
+
+    workload: str
+    name: str
+    make: Callable[[int], Any]
+    shown: bool = False
+
+    @property
+    def file(self) -> str:
+        return f"{self.workload} {self.name}".replace(" ", "-")
+
+
+def variants() -> list[Variant]:
+    from h200 import rows, tiles
+
+    return [*_additions(tiles), *_rows(rows), *_transpositions(tiles)]
+
+
+def _additions(tiles: Any) -> list[Variant]:
+    return [
+        Variant("add f32", f"256x{count}", lambda _, n=count: tiles.adding(256, n), count == 1)
+        for count in (1, 2)
+    ]
+
+
+def _rows(rows: Any) -> list[Variant]:
+    found = []
+    for name, options in (
+        ("softmax", ({},)),
+        ("layernorm", ({"late": True}, {"late": False})),
+        ("rmsnorm", ({"late": False}, {"late": True})),
+    ):
+        make_rows = getattr(rows, f"{name}_rows")
+        for threads in (128, 256, 512):
+            for option in options:
+                word = {True: " late", False: " early", None: ""}[option.get("late")]
+                make = partial(make_rows, threads=threads, **option)
+                shown = threads == 256 and option is options[0]
+                found.append(Variant(f"{name} bf16", f"{threads}{word}", make, shown))
+    return found
+
+
+def _transpositions(tiles: Any) -> list[Variant]:
+    found = []
+    for dtype, name, sizes in (
+        (tiles.fx.BFloat16, "bf16", (128, 64)),
+        (tiles.fx.Float32, "f32", (64, 32)),
+    ):
+        for size in sizes:
+            found.append(
+                Variant(
+                    f"transpose {name}",
+                    f"{size}x{size}",
+                    lambda _, dtype=dtype, size=size: tiles.transposing(dtype, (size, size)),
+                    size == sizes[0],
+                )
+            )
+    return found
