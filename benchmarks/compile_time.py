@@ -1,6 +1,7 @@
 """Compile time from process start to the code object: this project, Triton and FlyDSL.
 
-    python benchmarks/compile_time.py [--runs 7] [--peers-python PATH] [--before DIR] [--json FILE]
+    python benchmarks/compile_time.py [--runs 7] [--target gfx942] [--peers-python PATH]
+                                      [--before DIR] [--json FILE]
 
 Each figure is the median (minimum–maximum) of fresh processes in milliseconds, which run in turn so
 that other load affects all alike. "cold": an empty compile cache; "warm": the cache of the previous
@@ -13,6 +14,10 @@ triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with
 kernels are in benchmarks/peers: the same computation on f32 with dynamic extents, one row per block
 of 256; Triton's hold a row in registers, of at most 1024 columns, as is idiomatic there. The tiled
 kernels (peers/tiled_kernels.py) share one source for FlyDSL and us. No GPU is needed.
+
+--target sm_90a measures us and Triton there, up to the cubin, each with the ptxas that it finds:
+FLY_PTXAS names ours, and TRITON_PTXAS_PATH Triton's. The tiled kernels, which use AMD's
+instructions, and FlyDSL are left out.
 
 --before DIR measures another checkout of this project too, such as one of `git worktree add`, with
 its own examples and this interpreter's packages.
@@ -39,15 +44,16 @@ KERNELS = ("vector_add", "softmax", "layernorm")  # of peers/fly_kernels.py
 TILED = ("tiled_copy", "tiled_mma", "preshuffle_gemm", "softmax_tiles")
 TILED_TEXT = str(HERE / "peers/tiled_kernels.py")
 STATES = ("cold", "warm", "call")
+TARGETS = ("gfx942", "sm_90a")
 OURS = """
 import sys, time
 sys.path.insert(0, sys.argv[4])
 started, state, *files = sys.argv[2:4] + sys.argv[5:]
 from fly_kernels import KERNEL, OTHER
 if state == "call":
-    OTHER.compile(target="gfx942")
+    OTHER.compile(target="TARGET")
     started = time.monotonic()
-made = KERNEL.compile(target="gfx942")
+made = KERNEL.compile(target="TARGET")
 elapsed = (time.monotonic() - float(started)) * 1000
 assert made.hsaco[:4] == b"\\x7fELF"
 if state == "warm":
@@ -70,24 +76,36 @@ class System:
     kernels: tuple[str, ...] = (*KERNELS, *TILED)
 
 
-def ours(checkout: Path, name: str) -> System:
+def ours(checkout: Path, name: str, target: str) -> System:
     def command(kernel: str, state: str) -> list[str]:
         if kernel in TILED:
             tiled = checkout / "benchmarks/peers/tiled_kernels.py"
             return [sys.executable, str(tiled), "fly", kernel, "", state]
         other = next(name for name in KERNELS if name != kernel)
         program = OURS.replace("KERNEL", kernel).replace("OTHER", other)
+        program = program.replace("TARGET", target)
         return [sys.executable, "-c", program, kernel, "", state, str(HERE / "peers")]
 
     packages = [checkout, checkout / "common", *sorted(checkout.glob("tools/*"))]
     path = os.pathsep.join(map(str, packages))
-    return System(name, command, lambda cache: {"FLY_CACHE_DIR": str(cache), "PYTHONPATH": path})
+    return System(
+        name,
+        command,
+        lambda cache: {"FLY_CACHE_DIR": str(cache), "PYTHONPATH": path},
+        of_target(target),
+    )
 
 
-def triton(python: str) -> System:
+def of_target(target: str) -> tuple[str, ...]:
+    """The kernels that can be compiled for a target."""
+    return (*KERNELS, *TILED) if target == "gfx942" else KERNELS
+
+
+def triton(python: str, target: str) -> System:
+    program = str(HERE / "peers/triton_kernels.py")
     return System(
         "Triton",
-        lambda kernel, state: [python, str(HERE / "peers/triton_kernels.py"), kernel, "", state],
+        lambda kernel, state: [python, program, kernel, "", state, target],
         # The variable suppresses a warning; the value is Triton 3.9's default.
         lambda folder: {"TRITON_CACHE_DIR": str(folder), "TRITON_DEFAULT_FP_FUSION": "1"},
         KERNELS,
@@ -115,29 +133,30 @@ def flydsl(python: str, rocm: Path) -> System:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=7, help="processes per figure")
+    parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
     parser.add_argument("--peers-python", default=sys.executable, help="where the peers are")
     parser.add_argument("--before", type=Path, help="another checkout of this project")
     parser.add_argument("--json", type=Path, help="write the samples to this file too")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="fly-bench-") as scratch:
-        systems = [ours(ROOT, "fly")]
+        systems = [ours(ROOT, "fly", options.target)]
         if options.before:
-            systems.append(ours(options.before.resolve(), "before"))
-        systems += find_peers(options.peers_python, Path(scratch))
+            systems.append(ours(options.before.resolve(), "before", options.target))
+        systems += find_peers(options.peers_python, options.target, Path(scratch))
         samples = measure(systems, options.runs, Path(scratch))
-    report(systems, samples, options.runs)
+    report(systems, samples, options.runs, options.target)
     if options.json:
         named = {" ".join(key): values for key, values in samples.items()}
         options.json.write_text(json.dumps(named, indent=1))
 
 
-def find_peers(python: str, scratch: Path) -> list[System]:
+def find_peers(python: str, target: str, scratch: Path) -> list[System]:
     """Returns the peers that `python` can import; prints which are missing."""
     found = []
-    for module, title, make in (
-        ("triton", "Triton", lambda: triton(python)),
-        ("flydsl", "FlyDSL", lambda: flydsl(python, rocm_folder(scratch))),
-    ):
+    peers = [("triton", "Triton", lambda: triton(python, target))]
+    if target == "gfx942":
+        peers.append(("flydsl", "FlyDSL", lambda: flydsl(python, rocm_folder(scratch))))
+    for module, title, make in peers:
         code = (
             f"from importlib.metadata import version; import {module}; print(version('{module}'))"
         )
@@ -168,7 +187,7 @@ def measure(
 ) -> dict[tuple[str, str, str], list[float]]:
     """Returns (kernel, system, state) → milliseconds. The first round is discarded."""
     samples: dict[tuple[str, str, str], list[float]] = {}
-    for kernel in (*KERNELS, *TILED):
+    for kernel in systems[0].kernels:
         for number in range(runs + 1):
             print(f"\r{kernel} {number}/{runs} ", end="", file=sys.stderr)
             for system in systems:
@@ -200,11 +219,15 @@ def run(system: System, kernel: str, state: str, cache: Path) -> float:
 
 
 def report(
-    systems: list[System], samples: dict[tuple[str, str, str], list[float]], runs: int
+    systems: list[System],
+    samples: dict[tuple[str, str, str], list[float]],
+    runs: int,
+    target: str,
 ) -> None:
-    print(f"process start → HSACO for gfx942, ms: median (min–max) of {runs} fresh processes")
+    form = "HSACO" if target == "gfx942" else "cubin"
+    print(f"process start → {form} for {target}, ms: median (min–max) of {runs} fresh processes")
     print(f"{'kernel':16}{'':8}" + "".join(f"{state:>22}{'× ours':>8}" for state in STATES))
-    for kernel in (*KERNELS, *TILED):
+    for kernel in systems[0].kernels:
         for system in systems:
             if kernel not in system.kernels:
                 continue

@@ -1,4 +1,7 @@
-"""python -m h200 prepare FOLDER [TARGET] | run FOLDER RESULTS [memory|launch]"""
+"""python -m h200 prepare FOLDER [small] | run FOLDER RESULTS [memory|launch] | check FOLDER
+
+`small` prepares small tensors, for `check`, which compares our kernels with torch and measures
+nothing; such as under compute-sanitizer."""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import json
 import platform
 import sys
 from pathlib import Path
+
+SMALL = {"elements": 1 << 16, "rows": 256, "columns": 4096}
 
 
 def run(folder: Path, results: Path, only: str = "") -> None:
@@ -35,7 +40,11 @@ def main(words: list[str]) -> int:
     if len(words) in (2, 3) and words[0] == "prepare":
         from h200.preparing import prepare
 
-        prepare(Path(words[1]), *words[2:])
+        prepare(Path(words[1]), **(SMALL if words[2:] == ["small"] else {}))
+    elif len(words) == 2 and words[0] == "check":
+        from h200.memory_bound import check
+
+        print(f"{check(Path(words[1]))} kernels are right")
     elif len(words) in (3, 4) and words[0] == "run":
         run(Path(words[1]), Path(words[2]), *words[3:])
     else:

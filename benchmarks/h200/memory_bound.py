@@ -46,9 +46,12 @@ def _triton(workload: Workload, inputs: list[torch.Tensor], out: torch.Tensor) -
     return [Way("Triton", name, call, out) for name, call in found.items()]
 
 
-def ways(folder: Path, document: dict[str, Any], workload: Workload) -> tuple[list[Way], int]:
-    """All ways to compute a workload, and the bytes that it moves."""
-    place = "cuda" if document["target"].startswith("sm_") else "cpu"
+def ways(
+    folder: Path, document: dict[str, Any], workload: Workload, peers: bool = True
+) -> tuple[list[Way], int]:
+    """All ways to compute a workload, whose results have been checked, and the bytes that it
+    moves."""
+    place = place_of(document)
     inputs = workload.make(document["sizes"], place)
     out = workload.result(inputs)
     made = []
@@ -57,7 +60,8 @@ def ways(folder: Path, document: dict[str, Any], workload: Workload) -> tuple[li
             arguments = [*inputs, out, *workload.scalars]
             call, _ = caller(load(str(folder / row["file"])), arguments)
             made.append(Way("ours", row["name"], call, out, row["shown"]))
-    made += _triton(workload, inputs, out)
+    if peers:
+        made += _triton(workload, inputs, out)
     made.append(Way("torch", "", lambda: workload.torch(*inputs), None))
     _check(workload, inputs, made)
     source = inputs[0].view(-1)
@@ -76,13 +80,27 @@ def _check(workload: Workload, inputs: list[torch.Tensor], made: list[Way]) -> N
             workload.check(way.out, inputs, f"{way.system} {way.name}")
 
 
+def place_of(document: dict[str, Any]) -> str:
+    """Where the tensors of a prepared folder are."""
+    return "cuda" if document["target"].startswith("sm_") else "cpu"
+
+
+def check(folder: Path) -> int:
+    """Compares all our variants with torch; the number of them. AssertionError if one is wrong."""
+    document = json.loads((folder / "cases.json").read_text())
+    made = [ways(folder, document, workload, peers=False)[0] for workload in WORKLOADS]
+    if place_of(document) == "cuda":
+        torch.cuda.synchronize()
+    return sum(way.system == "ours" for some in made for way in some)
+
+
 def measure(folder: Path, say: Callable[[str], None] = print) -> list[dict[str, Any]]:
     """A row for each workload and way: GB/s, their quartiles, and µs."""
     document = json.loads((folder / "cases.json").read_text())
     rows = []
     for workload in WORKLOADS:
         made, moved = ways(folder, document, workload)
-        place = "cuda" if document["target"].startswith("sm_") else "cpu"
+        place = place_of(document)
         calls = {f"{way.system}|{way.name}": way.call for way in made}
         times = seconds(calls, place)
         for way in made:

@@ -1,11 +1,11 @@
-"""Compiles one kernel with Triton for gfx942 and prints the time in milliseconds, from the start
+"""Compiles one kernel with Triton for a target and prints the time in milliseconds, from the start
 of the process (argument 2, on the monotonic clock) to the code object in memory. If argument 3 is
 "call", another kernel is compiled first, and the clock starts after it.
 
-    python triton_kernels.py vector_add 1234.5 cold
+    python triton_kernels.py vector_add 1234.5 cold gfx942
 
-No GPU and no torch are needed. Pointers are declared 16-byte aligned with a range below 2 GB, as
-Triton's own JIT finds for usual tensors.
+The target is gfx942 or sm_90a. No GPU and no torch are needed. Pointers are declared 16-byte
+aligned, for AMD with a range below 2 GB, as Triton's own JIT finds for usual tensors.
 """
 
 import sys
@@ -55,7 +55,15 @@ SIGNATURES = {
 }
 
 
-def compile(name: str):
+# The target, the form of its code object, and what Triton's JIT finds for pointers.
+TARGETS = {
+    "gfx942": (GPUTarget("hip", "gfx942", 64), "hsaco", [["tt.pointer_range", 32]]),
+    "sm_90a": (GPUTarget("cuda", 90, 32), "cubin", []),
+}
+
+
+def compile(name: str, chip: str) -> bytes:
+    target, form, more = TARGETS[chip]
     function = globals()[name]
     types = SIGNATURES[name].split()
     pointers = [index for index, kind in enumerate(types) if kind.startswith("*")]
@@ -63,19 +71,19 @@ def compile(name: str):
         function,
         dict(zip(function.arg_names, types, strict=True)),
         {(len(types) - 1,): 1024},
-        {(index,): [["tt.divisibility", 16], ["tt.pointer_range", 32]] for index in pointers},
+        {(index,): [["tt.divisibility", 16], *more] for index in pointers},
     )
-    return triton.compile(source, target=GPUTarget("hip", "gfx942", 64), options={"num_warps": 4})
+    return triton.compile(source, target=target, options={"num_warps": 4}).asm[form]
 
 
 def main() -> None:
-    name, started, state = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    name, started, state, chip = sys.argv[1], float(sys.argv[2]), *sys.argv[3:]
     if state == "call":
-        compile(next(kernel for kernel in SIGNATURES if kernel != name))
+        compile(next(kernel for kernel in SIGNATURES if kernel != name), chip)
         started = time.monotonic()
-    made = compile(name)
+    made = compile(name, chip)
     print((time.monotonic() - started) * 1000)
-    assert made.asm["hsaco"][:4] == b"\x7fELF"
+    assert made[:4] == b"\x7fELF"
 
 
 main()
