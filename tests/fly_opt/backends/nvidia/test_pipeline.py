@@ -147,6 +147,36 @@ def test_a_reduction_of_a_cluster_of_lanes():
     assert distances == ["2", "4"]
 
 
+@pytest.mark.parametrize(
+    ("mode", "word", "ends"),
+    [("xor", "bfly", 31), ("up", "up", 0), ("down", "down", 31), ("idx", "idx", 31)],
+)
+@pytest.mark.parametrize("width", [4, 16, 32])
+@pytest.mark.parametrize(("kind", "words"), [("f32", 1), ("i16", 1), ("bf16", 1), ("f64", 2)])
+def test_all_lanes_take_part_in_a_shuffle_of_groups(mode, word, ends, width, kind, words):
+    """On an H200, lanes that the instruction's mask does not name keep their own values."""
+    body = f"""    %x = llvm.load %p : !llvm.ptr<1> -> {kind}
+    %by = arith.constant 3 : i32
+    %width = arith.constant {width} : i32
+    %r, %valid = gpu.shuffle {mode} %x, %by, %width : {kind}
+    llvm.store %r, %p : {kind}, !llvm.ptr<1>"""
+    found = re.findall(
+        rf"shfl\.sync\.{word}\.\w+\(i32 -1, \w+ %\d+, i32 3, i32 (\d+)\)", lowered(body)
+    )
+    assert found == [str((32 - width) << 8 | ends)] * words
+
+
+def test_whether_the_other_lane_is_in_the_group():
+    body = """    %x = llvm.load %p : !llvm.ptr<1> -> f32
+    %by = arith.constant 3 : i32
+    %width = arith.constant 8 : i32
+    %r, %valid = gpu.shuffle down %x, %by, %width : f32
+    %zero = arith.constant 0.0 : f32
+    %s = arith.select %valid, %r, %zero : f32
+    llvm.store %s, %p : f32, !llvm.ptr<1>"""
+    assert "shfl.sync.down.f32p(i32 -1," in lowered(body)
+
+
 def test_the_number_of_a_warp():
     body = """    %i = gpu.subgroup_id : index
     %n = gpu.num_subgroups : index

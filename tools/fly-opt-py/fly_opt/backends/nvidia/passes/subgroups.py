@@ -32,11 +32,7 @@ _COMBINE = {
 
 @dataclass(frozen=True)
 class LowerSubgroups(Pass):
-    """Lowers gpu.subgroup_reduce to shuffles, subgroup ids to arithmetic, and narrow shuffles.
-
-    The shuffle instruction moves 32 bits: a shorter value is extended, a longer one is split by
-    convert-gpu-to-nvvm.
-    """
+    """Lowers gpu.subgroup_reduce to shuffles, subgroup ids to arithmetic, shuffles to shfl.sync."""
 
     name: ClassVar[str] = "fly-lower-subgroups"
 
@@ -48,7 +44,7 @@ class LowerSubgroups(Pass):
                 with ir.InsertionPoint(inner), inner.location:
                     _replace(inner, function())
         for shuffle in _named(op, "gpu.shuffle"):
-            _widen(shuffle)
+            _exchange(shuffle)
 
 
 def _named(op: ir.Operation, name: str) -> list[ir.Operation]:
@@ -60,8 +56,8 @@ def _replace(op: ir.Operation, value: ir.Value) -> None:
     op.erase()
 
 
-def _made(name: str, kind: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
-    return ir.Operation.create(name, [kind], list(operands), attributes).results[0]
+def _made(name: str, type_: ir.Type, *operands: ir.Value, **attributes: ir.Attribute) -> ir.Value:
+    return ir.Operation.create(name, [type_], list(operands), attributes).results[0]
 
 
 def _number(value: int, kind: ir.Type) -> ir.Value:
@@ -119,22 +115,77 @@ def _attribute(attributes: ir.OpAttributeMap, name: str, default: int) -> int:
     return ir.IntegerAttr(attributes[name]).value if name in attributes else default
 
 
-def _widen(op: ir.Operation) -> None:
-    kind = op.operands[0].type
-    if not isinstance(kind, (ir.IntegerType, ir.FloatType)) or kind.width >= 32:
-        return
-    i32, narrow = (ir.IntegerType.get_signless(bits) for bits in (32, kind.width))
+# gpu.shuffle's mode → shfl.sync's kind, and the lane that ends a group.
+_KINDS = {
+    "xor": ("bfly", LANES - 1),
+    "up": ("up", 0),
+    "down": ("down", LANES - 1),
+    "idx": ("idx", LANES - 1),
+}
+
+
+def _exchange(op: ir.Operation) -> None:
+    """Replaces gpu.shuffle by shfl.sync on 32-bit words. All lanes of the warp take part, whatever
+    the width of the groups: convert-gpu-to-nvvm names only those of the first group, and then the
+    others' results are undefined (PTX ISA, shfl.sync)."""
+    value, offset, width = op.operands
+    kind = value.type
+    if not isinstance(kind, (ir.IntegerType, ir.FloatType)) or kind.width > 64:
+        raise refuse(op, f"a shuffle of {kind} can't be lowered", hint="shuffle its elements")
+    i32, bits = (ir.IntegerType.get_signless(n) for n in (32, kind.width))
+    asked = next(op.results[1].uses, None) is not None
+    name, last = _KINDS[str(op.attributes["mode"]).rstrip(">").split()[-1]]
     with ir.InsertionPoint(op), op.location:
-        value = op.operands[0]
-        if isinstance(kind, ir.FloatType):
-            value = _made("arith.bitcast", narrow, value)
-        value = _made("arith.extui", i32, value)
-        operands = [value, *list(op.operands)[1:]]
-        types = [i32, op.results[1].type]
-        made = ir.Operation.create("gpu.shuffle", types, operands, {"mode": op.attributes["mode"]})
-        result = _made("arith.trunci", narrow, made.results[0])
-        if isinstance(kind, ir.FloatType):
-            result = _made("arith.bitcast", kind, result)
-    op.results[0].replace_all_uses_with(result)
-    op.results[1].replace_all_uses_with(made.results[1])
+        groups = _made("arith.subi", i32, _number(LANES, i32), width)
+        groups = _made("arith.shli", i32, groups, _number(8, i32))
+        groups = _made("arith.ori", i32, groups, _number(last, i32))
+        if kind.width == 32:
+            moved, valid = _shfl(name, value, offset, groups, asked)
+        else:
+            raw = value if bits == kind else _made("arith.bitcast", bits, value)
+            moved, valid = _words_moved(name, raw, offset, groups, asked)
+            moved = moved if bits == kind else _made("arith.bitcast", kind, moved)
+    op.results[0].replace_all_uses_with(moved)
+    if valid is not None:
+        op.results[1].replace_all_uses_with(valid)
     op.erase()
+
+
+def _words_moved(
+    name: str, raw: ir.Value, offset: ir.Value, groups: ir.Value, asked: bool
+) -> tuple[ir.Value, ir.Value | None]:
+    """Moves an integer that is not a word: a shorter one extended, a longer one in two words."""
+    i32, kind = ir.IntegerType.get_signless(32), raw.type
+    bits = ir.IntegerType(kind).width
+    if bits < 32:
+        moved, valid = _shfl(name, _made("arith.extui", i32, raw), offset, groups, asked)
+        return _made("arith.trunci", kind, moved), valid
+    i64 = ir.IntegerType.get_signless(64)
+    wide = raw if bits == 64 else _made("arith.extui", i64, raw)
+    half = _number(32, i64)
+    low, valid = _shfl(name, _made("arith.trunci", i32, wide), offset, groups, asked)
+    upper = _made("arith.trunci", i32, _made("arith.shrui", i64, wide, half))
+    high, _ = _shfl(name, upper, offset, groups, False)
+    high = _made("arith.shli", i64, _made("arith.extui", i64, high), half)
+    moved = _made("arith.ori", i64, _made("arith.extui", i64, low), high)
+    return moved if bits == 64 else _made("arith.trunci", kind, moved), valid
+
+
+def _shfl(
+    name: str, word: ir.Value, offset: ir.Value, groups: ir.Value, asked: bool
+) -> tuple[ir.Value, ir.Value | None]:
+    """The word of another lane, and, if `asked`, whether that lane is in the group."""
+    members = _number(-1, ir.IntegerType.get_signless(32))
+    kind = {"kind": ir.Attribute.parse(f"#nvvm<shfl_kind {name}>")}
+    operands = members, word, offset, groups
+    if not asked:
+        return _made("nvvm.shfl.sync", word.type, *operands, **kind), None
+    i1 = ir.IntegerType.get_signless(1)
+    pair = ir.Type.parse(f"!llvm.struct<({word.type}, i1)>")
+    both = {**kind, "return_value_and_is_valid": ir.UnitAttr.get()}
+    made = _made("nvvm.shfl.sync", pair, *operands, **both)
+    moved, valid = (
+        _made("llvm.extractvalue", type_, made, position=ir.DenseI64ArrayAttr.get([place]))
+        for place, type_ in enumerate((word.type, i1))
+    )
+    return moved, valid
