@@ -26,8 +26,8 @@ def run(folder: Path, results: Path, only: str = "") -> None:
 
         about = {"device": torch.cuda.get_device_name(), "Triton": triton.__version__, **about}
         about["CUDA"] = str(torch.version.cuda)
-    launches = launching.measure(folder) if has_gpu and only != "memory" else {}
     rows = memory_bound.measure(folder) if only != "launch" else []
+    launches = launching.measure(folder) if has_gpu and only != "memory" else {}
     results.mkdir(parents=True, exist_ok=True)
     text = report.text(about, rows, launches)
     (results / "h200.md").write_text(text)

@@ -141,8 +141,9 @@ class Driver:
         return repeated(driver.cuLaunchKernel, function, *sizes, stream, given, 0)
 
 
-def ways(folder: Path, say: Callable[[str], None]) -> dict[str, Burst]:
-    """The ways to launch; says which there are not, and why."""
+def ways(folder: Path, say: Callable[[str], None]) -> tuple[dict[str, Burst], Driver]:
+    """The ways to launch, and what owns the memory of their arguments; says which there are not,
+    and why."""
     a, b, c = (torch.rand(ELEMENTS, device="cuda") for _ in range(3))
     compiled = load(str(folder / "launch.image"))
     driver = Driver(compiled, [a, b, c])
@@ -173,7 +174,7 @@ def ways(folder: Path, say: Callable[[str], None]) -> dict[str, Burst]:
             continue
         assert torch.equal(c, a + b), f"launch: {name} computes something else"
         found[name] = burst
-    return found
+    return found, driver
 
 
 def _is_native(function: Carried) -> Carried:
@@ -196,7 +197,8 @@ def _triton(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Burst:
 
 def measure(folder: Path, say: Callable[[str], None] = print) -> dict[str, float]:
     """µs by way."""
-    found = least(ways(folder, say))
+    bursts, _driver = ways(folder, say)
+    found = least(bursts)
     for name, value in found.items():
         say(f"launch: {name:32} {value:6.2f} µs")
     return found

@@ -1,5 +1,6 @@
 """LLVM IR → a shared library: by llvmlite in this process where it can be imported, else by LLVM's
-programs `opt` and `llc`; then by `ld.lld`.
+programs `opt` and `llc`; then by `ld.lld`. Without `ld.lld`, llvmlite links the object too
+(`in_process`).
 
 Both make the same kind of library from the same text, for any processor of the architecture. Every
 failure is Unavailable.
@@ -12,7 +13,7 @@ import platform
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
-from fly_common.errors import FlyError
+from fly_common.errors import FlyError, MissingError
 
 from fly_host.native.specialisation import Options
 from fly_host.native.unavailable import NotCompiled, Unavailable
@@ -95,6 +96,26 @@ def library(text: str, options: Options) -> bytes:
         programs.start([(toolchain.find_program("ld.lld"), LINK)])
         made = _machine_code(text, options)
         return _checked("ld.lld", toolchain.run_program("ld.lld", LINK, made))
+
+
+@_available
+def relocatable(text: str, options: Options) -> bytes:
+    """The object of a module, position independent."""
+    return _machine_code(text, options)
+
+
+def binding_without_linker(options: Options) -> Any:
+    """llvmlite's module if it has to link, because there is no `ld.lld`; else None."""
+    from fly_common import toolchain
+
+    binding = _binding(options)
+    if binding is None:
+        return None
+    try:
+        toolchain.find_program("ld.lld")
+    except MissingError:
+        return binding
+    return None
 
 
 @_available
