@@ -52,8 +52,9 @@ def adding(threads=256, accesses=1):
 
 
 # -- transposition
-def transposing(dtype, tile=(64, 64), threads=256):
-    """B = Aᵀ through shared memory, a tile per block.
+def transposing(dtype, tile=(64, 64), threads=256, down=False):
+    """B = Aᵀ through shared memory, a tile per block. Blocks that follow each other are in a row of
+    tiles of A, or with `down` in a column.
 
     Threads load 16 bytes of a row of A into shared memory and store 16 bytes of a row of B, eight
     adjacent threads 128 of them. In between, each gathers words of a column: one f32, or two
@@ -78,6 +79,8 @@ def transposing(dtype, tile=(64, 64), threads=256):
     ):
         thread = fx.thread_idx.x
         i, j = fx.block_idx.y, fx.block_idx.x
+        if fx.const_expr(down):
+            i, j = j, i
         tile_a = fx.flat_divide(A, (height, width))[None, None, i, j]
         tile_b = fx.flat_divide(B, (width, height))[None, None, j, i]
         memory = fx.SharedAllocator().allocate(fx.Array[dtype, height * width, 16]).peek()
@@ -121,6 +124,7 @@ def transposing(dtype, tile=(64, 64), threads=256):
             fx.make_tile(rows, 8 * values),
         )
         grid = (A.shape[1] // width, A.shape[0] // height)
+        grid = (grid[1], grid[0]) if down else grid
         transpose_kernel(A, B, load, turn, store).launch(grid=grid, block=threads)
 
     return transpose

@@ -66,12 +66,9 @@ def _transpositions(tiles: Any) -> list[Variant]:
         (tiles.fx.Float32, "f32", (64, 32)),
     ):
         for size in sizes:
-            found.append(
-                Variant(
-                    f"transpose {name}",
-                    f"{size}x{size}",
-                    lambda _, dtype=dtype, size=size: tiles.transposing(dtype, (size, size)),
-                    size == sizes[0],
-                )
-            )
+            for down in (False, True):
+                make = partial(tiles.transposing, dtype, (size, size), down=down)
+                word = f"{size}x{size}{' down' if down else ''}"
+                shown = size == sizes[0] and not down
+                found.append(Variant(f"transpose {name}", word, lambda _, make=make: make(), shown))
     return found
