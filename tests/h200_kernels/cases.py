@@ -87,13 +87,25 @@ def powers(values: Values) -> Mapping[str, np.ndarray]:
     return {"Z": np.array([x**y, np.arctan2(x, y)])}
 
 
+def thread_in_block(count: int) -> np.ndarray:
+    """The threads of blocks of 64, a row for each of `count` warps."""
+    return np.arange(32 * count).reshape(count, 32) % 64
+
+
 def warps(values: Values) -> Mapping[str, np.ndarray]:
     x = values["X"].reshape(4, 32)
     half, lane = x.astype(np.float16), np.arange(32)
     up = np.where(lane >= 3, half[:, np.maximum(lane - 3, 0)], half)
     down = np.where(lane % 16 < 13, half[:, np.minimum(lane + 3, 31)], half)
-    other = half[:, lane ^ 5], up, down, np.broadcast_to(half[:, 7:8], (4, 32))
-    thread = np.arange(128).reshape(4, 32) % 64
+    # In groups; lane ^ 20 is in another one, so that the lane keeps its own value.
+    by = thread_in_block(4) % 3
+    above = lane % 8 >= by
+    other = (
+        *(half[:, lane ^ 5], up, down, np.broadcast_to(half[:, 7:8], (4, 32))),
+        *(half[:, lane ^ 3], half, np.take_along_axis(half, np.where(above, lane - by, lane), 1)),
+        half[:, lane - lane % 8 + 5],
+    )
+    thread = thread_in_block(4)
 
     def all_lanes(numbers: Any) -> np.ndarray:
         return np.broadcast_to(np.asarray(numbers, np.int64).reshape(4, 1), (4, 32))
@@ -109,7 +121,7 @@ def warps(values: Values) -> Mapping[str, np.ndarray]:
     item = np.arange(128).reshape(4, 32)
     following = np.where(lane < 31, item + 1, item)
     return {
-        "H": np.array(other).reshape(4, 128),
+        "H": np.array(other).reshape(8, 128),
         "N": np.array(integers).reshape(6, 128).astype(np.uint32).view(np.int32),
         "D": x[:, lane ^ 16].astype(np.float64).reshape(128),
         "W": (following * 5_000_000_000).reshape(128),
@@ -223,7 +235,7 @@ OWN = (
         "warps",
         lambda: {
             "X": normal(63, 128),
-            "H": np.zeros((4, 128), np.float16),
+            "H": np.zeros((8, 128), np.float16),
             "N": np.zeros((6, 128), np.int32),
             "D": np.zeros(128),
             "W": np.zeros(128, np.int64),

@@ -68,6 +68,10 @@ def warp_kernel(X: fx.Tensor, H: fx.Tensor, N: fx.Tensor, D: fx.Tensor, W: fx.Te
     H[1, i] = fx.shuffle_up(half, 3)
     H[2, i] = fx.shuffle_down(half, 3, 16)
     H[3, i] = fx.shuffle_idx(half, 7)
+    H[4, i] = fx.shuffle_xor(half, 3, 4)
+    H[5, i] = fx.shuffle_xor(half, 20, 16)
+    H[6, i] = fx.shuffle_up(half, fx.thread_idx.x % 3, 8)
+    H[7, i] = fx.shuffle_idx(half, 5, 8)
     N[0, i] = fx.Int32(fx.nvvm.ballot(X[i] > 0.0))
     N[1, i] = fx.nvvm.redux(fx.thread_idx.x, "add")
     N[2, i] = fx.nvvm.redux(fx.thread_idx.x, "max")
@@ -83,7 +87,7 @@ def warp_kernel(X: fx.Tensor, H: fx.Tensor, N: fx.Tensor, D: fx.Tensor, W: fx.Te
 @fly.jit
 def warps(
     X: fx.Tensor[fx.Float32, 128],
-    H: fx.Tensor[fx.Float16, 4, 128],
+    H: fx.Tensor[fx.Float16, 8, 128],
     N: fx.Tensor[fx.Int32, 6, 128],
     D: fx.Tensor[fx.Float64, 128],
     W: fx.Tensor[fx.Int64, 128],
