@@ -154,7 +154,7 @@ def ways(folder: Path, say: Callable[[str], None]) -> tuple[dict[str, Burst], Dr
         "cuLaunchKernel in a native loop": driver.native,
         "cuLaunchKernel through ctypes": driver.by_ctypes,
         "cuda-bindings": driver.by_bindings,
-        "prepared call": lambda: repeated(function.prepare(a, b, c, ELEMENTS)),
+        "prepared call": lambda: repeated(_is_native(function).prepare(a, b, c, ELEMENTS)),
         "f(*args)": lambda: repeated(_is_native(function), a, b, c, ELEMENTS),
         "its native launcher": lambda: repeated(
             compiled.native([a, b, c, ELEMENTS]).call, a, b, c, ELEMENTS
