@@ -24,17 +24,17 @@ class Way(NamedTuple):
     shown: bool = True
 
 
-def caller(compiled: Compiled, arguments: list[Any]) -> tuple[Call, str]:
-    """A call with these arguments, by native code where llvmlite is there; and which it is."""
+def caller(compiled: Compiled, arguments: list[Any]) -> Call:
+    """A call with these arguments, by native code where that can be made."""
     from fly_host.native.unavailable import Unavailable
 
     try:
         launch = compiled.native(arguments).prepare(*arguments)
-    except Unavailable:
-        launch = NotImplemented
-    if launch is NotImplemented:
-        return lambda: compiled(*arguments), "Python"
-    return launch, "native"
+    except Unavailable as why:
+        print(f"{compiled.program_name}: launched by Python: {why}")
+        return lambda: compiled(*arguments)
+    assert launch is not NotImplemented, "the launcher does not take its own arguments"
+    return launch
 
 
 def _triton(workload: Workload, inputs: list[torch.Tensor], out: torch.Tensor) -> list[Way]:
@@ -58,7 +58,7 @@ def ways(
     for row in document["variants"]:
         if row["workload"] == workload.name:
             arguments = [*inputs, out, *workload.scalars]
-            call, _ = caller(load(str(folder / row["file"])), arguments)
+            call = caller(load(str(folder / row["file"])), arguments)
             made.append(Way("ours", row["name"], call, out, row["shown"]))
     if peers:
         made += _triton(workload, inputs, out)
