@@ -1,4 +1,7 @@
-"""python -m h200 prepare FOLDER [small] | run FOLDER RESULTS [memory|launch] | check FOLDER
+"""python -m h200 prepare FOLDER [small] | run FOLDER RESULTS [memory|graphs|launch] | check FOLDER
+
+`memory` and `launch` measure one of the two; `graphs` is `memory` with our kernels in CUDA graphs,
+where native launchers can't be made.
 
 `small` prepares small tensors, for `check`, which compares our kernels with torch and measures
 nothing; such as under compute-sanitizer."""
@@ -9,6 +12,7 @@ import json
 import platform
 import sys
 from pathlib import Path
+from typing import Any
 
 SMALL = {"elements": 1 << 16, "rows": 256, "columns": 4096}
 
@@ -17,7 +21,7 @@ def run(folder: Path, results: Path, only: str = "") -> None:
     """Measures, and writes RESULTS/h200.md and RESULTS/h200.json."""
     import torch
 
-    from h200 import launching, memory_bound, report
+    from h200 import launching, memory_bound
 
     about = {"Python": platform.python_version(), "torch": torch.__version__}
     has_gpu = torch.cuda.is_available()
@@ -26,14 +30,22 @@ def run(folder: Path, results: Path, only: str = "") -> None:
 
         about = {"device": torch.cuda.get_device_name(), "Triton": triton.__version__, **about}
         about["CUDA"] = str(torch.version.cuda)
-    rows = memory_bound.measure(folder) if only != "launch" else []
-    launches = launching.measure(folder) if has_gpu and only != "memory" else {}
+    rows = memory_bound.measure(folder, graphs=only == "graphs") if only != "launch" else []
+    write(results, about, rows, {})  # so that no later error loses it
+    if has_gpu and only in ("", "launch"):
+        write(results, about, rows, launching.measure(folder))
+    print((results / "h200.md").read_text())
+
+
+def write(
+    results: Path, about: dict[str, str], rows: list[dict[str, Any]], launches: dict[str, float]
+) -> None:
+    from h200 import report
+
     results.mkdir(parents=True, exist_ok=True)
-    text = report.text(about, rows, launches)
-    (results / "h200.md").write_text(text)
+    (results / "h200.md").write_text(report.text(about, rows, launches))
     document = {"about": about, "rows": rows, "launches": launches}
     (results / "h200.json").write_text(json.dumps(document, indent=1))
-    print(text)
 
 
 def main(words: list[str]) -> int:

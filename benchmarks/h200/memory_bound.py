@@ -24,10 +24,13 @@ class Way(NamedTuple):
     shown: bool = True
 
 
-def caller(compiled: Compiled, arguments: list[Any]) -> Call:
-    """A call with these arguments, by native code where that can be made."""
+def caller(compiled: Compiled, arguments: list[Any], graphs: bool = False) -> Call:
+    """A call with these arguments, prepared by native code where that can be made; with `graphs`, a
+    CUDA graph of a call, which costs the host no more."""
     from fly_host.native.unavailable import Unavailable
 
+    if graphs:
+        return _replayed(lambda: compiled(*arguments))
     try:
         launch = compiled.native(arguments).prepare(*arguments)
     except Unavailable as why:
@@ -35,6 +38,15 @@ def caller(compiled: Compiled, arguments: list[Any]) -> Call:
         return lambda: compiled(*arguments)
     assert launch is not NotImplemented, "the launcher does not take its own arguments"
     return launch
+
+
+def _replayed(call: Call) -> Call:
+    call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        call()
+    return graph.replay
 
 
 def _triton(workload: Workload, inputs: list[torch.Tensor], out: torch.Tensor) -> list[Way]:
@@ -47,7 +59,11 @@ def _triton(workload: Workload, inputs: list[torch.Tensor], out: torch.Tensor) -
 
 
 def ways(
-    folder: Path, document: dict[str, Any], workload: Workload, peers: bool = True
+    folder: Path,
+    document: dict[str, Any],
+    workload: Workload,
+    peers: bool = True,
+    graphs: bool = False,
 ) -> tuple[list[Way], int]:
     """All ways to compute a workload, whose results have been checked, and the bytes that it
     moves."""
@@ -58,7 +74,7 @@ def ways(
     for row in document["variants"]:
         if row["workload"] == workload.name:
             arguments = [*inputs, out, *workload.scalars]
-            call = caller(load(str(folder / row["file"])), arguments)
+            call = caller(load(str(folder / row["file"])), arguments, graphs)
             made.append(Way("ours", row["name"], call, out, row["shown"]))
     if peers:
         made += _triton(workload, inputs, out)
@@ -94,12 +110,14 @@ def check(folder: Path) -> int:
     return sum(way.system == "ours" for some in made for way in some)
 
 
-def measure(folder: Path, say: Callable[[str], None] = print) -> list[dict[str, Any]]:
-    """A row for each workload and way: GB/s, their quartiles, and µs."""
+def measure(
+    folder: Path, say: Callable[[str], None] = print, graphs: bool = False
+) -> list[dict[str, Any]]:
+    """A row for each workload and way: GB/s, and their quartiles."""
     document = json.loads((folder / "cases.json").read_text())
     rows = []
     for workload in WORKLOADS:
-        made, moved = ways(folder, document, workload)
+        made, moved = ways(folder, document, workload, graphs=graphs)
         place = place_of(document)
         calls = {f"{way.system}|{way.name}": way.call for way in made}
         times = seconds(calls, place)
