@@ -1,6 +1,5 @@
 """LLVM IR → a shared library: by llvmlite in this process where it can be imported, else by LLVM's
-programs `opt` and `llc`; then by `ld.lld`. Without `ld.lld`, llvmlite links the object too
-(`in_process`).
+programs `opt` and `llc`; then by `ld.lld`, or by the system's `ld` where LLVM is not installed.
 
 Both make the same kind of library from the same text, for any processor of the architecture. Every
 failure is Unavailable.
@@ -9,6 +8,7 @@ failure is Unavailable.
 from __future__ import annotations
 
 import functools
+import os
 import platform
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
@@ -28,7 +28,8 @@ TARGETS = {
 # x86-64 a call is then 5 ns faster, of 110, and compiling takes 10 ms more.
 # `opt` would fail where instcombine finds something the second time, but for its option.
 SHORT = ("sroa", "instcombine<no-verify-fixpoint>", "simplifycfg")
-LINK = ["-shared", "-z", "now", "-z", "noexecstack", "--build-id=none", "-o", "-", "/dev/stdin"]
+LINK = ["-shared", "-z", "now", "-z", "noexecstack", "--build-id=none"]
+IN_A_PIPE = [*LINK, "-o", "-", "/dev/stdin"]
 
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
@@ -91,31 +92,37 @@ def library(text: str, options: Options) -> bytes:
     """The shared library of a module."""
     from fly_common import prefetch, toolchain
 
+    try:
+        linker = toolchain.find_program("ld.lld")
+    except MissingError:
+        from shutil import which
+
+        if (path := which("ld")) is None:
+            raise
+        return _linked_by(path, _machine_code(text, options))
     with prefetch.Programs() as programs:
         # It loads its own libraries while LLVM works here.
-        programs.start([(toolchain.find_program("ld.lld"), LINK)])
+        programs.start([(linker, IN_A_PIPE)])
         made = _machine_code(text, options)
-        return _checked("ld.lld", toolchain.run_program("ld.lld", LINK, made))
+        return _checked("ld.lld", toolchain.run_program("ld.lld", IN_A_PIPE, made))
 
 
-@_available
-def relocatable(text: str, options: Options) -> bytes:
-    """The object of a module, position independent."""
-    return _machine_code(text, options)
+def _linked_by(path: str, made: bytes) -> bytes:
+    """By binutils' linker, which works on files: for machines that only run what was compiled
+    elsewhere."""
+    import subprocess
+    from tempfile import TemporaryDirectory
 
-
-def binding_without_linker(options: Options) -> Any:
-    """llvmlite's module if it has to link, because there is no `ld.lld`; else None."""
-    from fly_common import toolchain
-
-    binding = _binding(options)
-    if binding is None:
-        return None
-    try:
-        toolchain.find_program("ld.lld")
-    except MissingError:
-        return binding
-    return None
+    with TemporaryDirectory(prefix="fly-") as folder:
+        source, result = os.path.join(folder, "launcher.o"), os.path.join(folder, "launcher.so")
+        with open(source, "wb") as file:
+            file.write(made)
+        done = subprocess.run(
+            [path, *LINK, "-o", result, source], stdin=subprocess.DEVNULL, capture_output=True
+        )
+        _checked("ld", done)
+        with open(result, "rb") as file:
+            return file.read()
 
 
 @_available

@@ -14,7 +14,6 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable
 from hashlib import sha256
 
 from fly_common import paths
@@ -22,18 +21,17 @@ from fly_common.errors import FlyError
 from fly_store import built_library
 
 from fly_host.native import engine
-from fly_host.native.in_process import Linked
 from fly_host.native.specialisation import Options
 from fly_host.native.unavailable import NotCompiled
 
-_loaded: dict[str, ctypes.CDLL | Linked] = {}
+_loaded: dict[str, ctypes.CDLL] = {}
 _locks: dict[str, threading.Lock] = {}
 _guard = threading.Lock()
 _room: dict[int, threading.Semaphore] = {}
 _count = itertools.count()
 
 
-def load(text: str, options: Options) -> ctypes.CDLL | Linked:
+def load(text: str, options: Options) -> ctypes.CDLL:
     """The library of a module: the one that this process has, a kept one, or a new one."""
     key = key_of(text, options)
     found = _loaded.get(key)
@@ -44,20 +42,8 @@ def load(text: str, options: Options) -> ctypes.CDLL | Linked:
         room = _room.setdefault(options.num_threads, threading.Semaphore(options.num_threads))
     with lock:
         if key not in _loaded:
-            _loaded[key] = _made(key, text, options, room)
+            _loaded[key] = opened(_obtained(f"launcher-{key}.so", text, options, room))
         return _loaded[key]
-
-
-def _made(key: str, text: str, options: Options, room: threading.Semaphore) -> ctypes.CDLL | Linked:
-    """A shared library; an object linked in this process, where there is no linker."""
-    if (kept := _kept(f"launcher-{key}.so")) is not None:
-        return opened(kept)
-    binding = engine.binding_without_linker(options)
-    if binding is None:
-        return opened(_compiled(f"launcher-{key}.so", engine.library, text, options, room))
-    name = f"launcher-{key}.o"
-    data = _kept(name) or _compiled(name, engine.relocatable, text, options, room)
-    return Linked(binding, data)
 
 
 def key_of(text: str, options: Options) -> str:
@@ -72,33 +58,21 @@ def key_of(text: str, options: Options) -> str:
     return sha256("\0".join(parts).encode()).hexdigest()[:32]
 
 
-def _path(name: str) -> str | None:
+def _obtained(name: str, text: str, options: Options, room: threading.Semaphore) -> bytes:
+    """The bytes of a library: kept ones, if they are whole, else new ones, which are kept where
+    that can be. Unlike `built_library.obtain` it says nothing and waits for nobody: what is made in
+    30 ms may be made twice."""
     try:
-        return os.path.join(paths.private_cache_dir(), name)
+        path = os.path.join(paths.private_cache_dir(), name)
     except FlyError:
-        return None
-
-
-def _kept(name: str) -> bytes | None:
-    """The bytes of kept code, if they are whole."""
-    path = _path(name)
-    return built_library.read(path)[0] if path is not None else None
-
-
-def _compiled(
-    name: str,
-    compile_text: Callable[[str, Options], bytes],
-    text: str,
-    options: Options,
-    room: threading.Semaphore,
-) -> bytes:
-    """New code, which is kept where that can be. Unlike `built_library.obtain` it says nothing and
-    waits for nobody: what is made in 30 ms may be made twice."""
-    with room:
-        data = compile_text(text, options)
-    if (path := _path(name)) is not None:
-        with contextlib.suppress(OSError):
-            built_library.keep(path, data, sync=False)
+        path = None
+    data = built_library.read(path)[0] if path is not None else None
+    if data is None:
+        with room:
+            data = engine.library(text, options)
+        if path is not None:
+            with contextlib.suppress(OSError):
+                built_library.keep(path, data, sync=False)
     return data
 
 

@@ -3,8 +3,8 @@ libraries."""
 
 from __future__ import annotations
 
-import gc
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +15,6 @@ import pytest
 from fly_common.errors import InputError
 from fly_host import program as host
 from fly_host.native import arrays, calling, engine, library, probing
-from fly_host.native.in_process import Linked
 from fly_host.native.specialisation import (
     Array,
     DriverEntry,
@@ -287,56 +286,18 @@ def test_without_llvmlite_llvm_s_programs_are_used(monkeypatch: pytest.MonkeyPat
     assert len(driver.log) == 1
 
 
-def test_without_a_linker_llvmlite_links(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    cache = tmp_path / "cache"
-    monkeypatch.setenv("FLY_CACHE_DIR", str(cache))
+def test_without_lld_the_system_s_linker_is_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("FLY_LLVM_DIR", str(tmp_path))
+    monkeypatch.setattr(library, "_loaded", {})
     made = program(host.Scalar("n", "i32"))
-
-    def call() -> int:
-        monkeypatch.setattr(library, "_loaded", {})
-        found, driver = native(made, 1)
-        assert found.call(1) is None
-        return len(driver.log)
-
-    assert call() == 1
-    kept = sorted(cache.glob("launcher-*"))
-    assert {path.suffix for path in kept} == {".o"}
-    with monkeypatch.context() as patch:
-        patch.setattr(engine, "relocatable", None)  # what was kept is used
-        assert call() == 1
-    for path in kept:
-        path.write_bytes(path.read_bytes()[:-9])
-    assert call() == 1
-    monkeypatch.delenv("FLY_LLVM_DIR")
-    assert call() == 1  # a linker is preferred
-    assert [path for path in cache.glob("launcher-*") if path.suffix == ".so"]
-
-
-def test_functions_linked_in_this_process() -> None:
-    text = """@held = global i32 5
-declare i32 @Py_IsInitialized()
-define i32 @next(i32 %by) {
-  %held = load i32, ptr @held
-  %one = call i32 @Py_IsInitialized()
-  %some = add i32 %held, %one
-  %sum = add i32 %some, %by
-  store i32 %sum, ptr @held
-  ret i32 %sum
-}
-"""
-    binding = engine._imported()
-    data = engine.relocatable(text, Options())
-    first, second = (Linked(binding, data) for _ in range(2))
-    assert [first.next(1), first.next(1), second.next(0)] == [7, 9, 6]
-    assert first.next is first.next
-    del first
-    gc.collect()
-    assert second.next(0) == 7
-    with pytest.raises(AttributeError, match="has no function other"):
-        second.other  # noqa: B018
-    with pytest.raises(Unavailable, match="linking the launcher failed"):
-        Linked(binding, data[:40])
+    found, driver = native(made, 1)
+    assert found.call(1) is None
+    assert len(driver.log) == 1
+    with pytest.raises(Unavailable, match="ld does not accept the launcher"):
+        engine._linked_by(shutil.which("ld") or "", b"no object")
 
 
 def test_a_failure_to_compile_is_told(
@@ -353,6 +314,8 @@ def test_a_failure_to_compile_is_told(
 
     with monkeypatch.context() as patch:
         patch.setenv("FLY_LLVM_DIR", str(tmp_path))
+        patch.setenv("PATH", str(tmp_path))
+        refused("has no bin/")
         refused("has no bin/", Options(in_process=False))
     with monkeypatch.context() as patch:
         patch.setattr(engine, "_optimise", lambda *_: 1 / 0)
