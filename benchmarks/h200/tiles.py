@@ -52,14 +52,14 @@ def adding(threads=256, accesses=1):
 
 
 # -- transposition
-def transposing(dtype, tile=(64, 64), threads=256, down=False):
+def transposing(dtype, tile=(64, 64), lanes=16, threads=256, down=False):
     """B = Aᵀ through shared memory, a tile per block. Blocks that follow each other are in a row of
     tiles of A, or with `down` in a column.
 
-    Threads load 16 bytes of a row of A into shared memory and store 16 bytes of a row of B, eight
-    adjacent threads 128 of them. In between, each gathers words of a column: one f32, or two
-    adjacent bf16 of which it keeps one for each of two rows of B. The swizzle keeps the words of a
-    wave in different banks.
+    Threads load 16 bytes of a row of A into shared memory and store 16 bytes of a row of B; `lanes`
+    adjacent threads access adjacent ones. In between, each gathers words of a column: one f32, or
+    two adjacent bf16 of which it keeps one for each of two rows of B. With the swizzle the words
+    that 32 lanes gather are in different banks if `lanes` is 8; if it is 16, in each bank are two.
     """
     values = 128 // dtype.bits
     pair = 32 // dtype.bits  # elements of a word
@@ -108,20 +108,20 @@ def transposing(dtype, tile=(64, 64), threads=256, down=False):
     def transpose(A: fx.Tensor[dtype, "M", "N"], B: fx.Tensor[dtype, "N", "M"]):
         load = fx.make_tiled_copy_tv(
             fx.make_copy_atom(fx.UniversalCopy128b(), dtype),
-            fx.make_ordered_layout((threads // 8, 8), (1, 0)),
+            fx.make_ordered_layout((threads // lanes, lanes), (1, 0)),
             fx.make_layout((1, values), (1, 1)),
         )
-        rows = pair * threads // 8  # of B, which the block turns at a time
-        across = ((8, threads // 8), (values * rows, pair))
+        rows = pair * threads // lanes  # of B, which the block turns at a time
+        across = ((lanes, threads // lanes), (values * rows, pair))
         turn = fx.make_tiled_copy(
             fx.make_copy_atom(fx.UniversalCopy32b(), dtype),
             fx.make_layout((across[0], (pair, values)), (across[1], (1, rows))),
-            fx.make_tile(rows, 8 * values),
+            fx.make_tile(rows, lanes * values),
         )
         store = fx.make_tiled_copy(
             fx.make_copy_atom(fx.UniversalCopy128b(), dtype),
             fx.make_layout((across[0], (values, pair)), (across[1], (rows, 1))),
-            fx.make_tile(rows, 8 * values),
+            fx.make_tile(rows, lanes * values),
         )
         grid = (A.shape[1] // width, A.shape[0] // height)
         grid = (grid[1], grid[0]) if down else grid

@@ -2,9 +2,9 @@
 
 The variants that are shown were chosen before they were measured. A row of 8,192 bf16 is four
 16-byte accesses for each of 256 threads. These need at most 64 registers, so that a multiprocessor
-holds four rows; layernorm does if it loads its vectors late. A tile of 128×128 bf16, or of 64×64
-f32, gives each thread four accesses or more that are outstanding at once, and each row of it is a
-whole number of 128-byte lines.
+holds four rows; layernorm does if it loads its vectors late. In a tile of 128×128 bf16, or of 64×64
+f32, a row has 256 bytes, which one instruction of 16 lanes reads or writes, and each thread has
+four accesses or more outstanding at once.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Variant:
 
     @property
     def file(self) -> str:
-        return f"{self.workload} {self.name}".replace(" ", "-")
+        return f"{self.workload} {self.name}".replace(",", "").replace(" ", "-")
 
 
 def variants() -> list[Variant]:
@@ -61,14 +61,12 @@ def _rows(rows: Any) -> list[Variant]:
 
 def _transpositions(tiles: Any) -> list[Variant]:
     found = []
-    for dtype, name, sizes in (
-        (tiles.fx.BFloat16, "bf16", (128, 64)),
-        (tiles.fx.Float32, "f32", (64, 32)),
-    ):
-        for size in sizes:
-            for down in (False, True):
-                make = partial(tiles.transposing, dtype, (size, size), down=down)
-                word = f"{size}x{size}{' down' if down else ''}"
-                shown = size == sizes[0] and not down
-                found.append(Variant(f"transpose {name}", word, lambda _, make=make: make(), shown))
+    for dtype, name, size in ((tiles.fx.BFloat16, "bf16", 128), (tiles.fx.Float32, "f32", 64)):
+        for edge, lanes, down in (
+            *((size, 16, False), (size, 16, True), (size, 8, False), (size // 2, 8, False)),
+        ):
+            make = partial(tiles.transposing, dtype, (edge, edge), lanes, down=down)
+            word = f"{edge}x{edge}, {lanes} lanes{' down' if down else ''}"
+            shown = (edge, lanes, down) == (size, 16, False)
+            found.append(Variant(f"transpose {name}", word, lambda _, make=make: make(), shown))
     return found
