@@ -1,7 +1,7 @@
 """What is compiled: each kernel with several numbers of threads and accesses.
 
 Why one of each is shown: a row of 8,192 bf16 is four 16-byte accesses for each of 256 threads.
-These need at most 64 registers, so that a multiprocessor holds four rows; layernorm does if it loads
+These need at most 64 registers, so that a multiprocessor holds four rows; layernorm if it loads
 its vectors late. In a tile of 128×128 bf16, or of 64×64 f32, a row has 256 bytes, which one
 instruction of 16 lanes reads or writes, and each thread has four accesses or more outstanding.
 """
