@@ -97,7 +97,7 @@ def warps(values: Values) -> Mapping[str, np.ndarray]:
     half, lane = x.astype(np.float16), np.arange(32)
     up = np.where(lane >= 3, half[:, np.maximum(lane - 3, 0)], half)
     down = np.where(lane % 16 < 13, half[:, np.minimum(lane + 3, 31)], half)
-    # In groups; lane ^ 20 is in another one, so that the lane keeps its own value.
+    # The sixth: lane + 5 is not in the group of four, so that each lane keeps its own value.
     by = thread_in_block(4) % 3
     above = lane % 8 >= by
     other = (

@@ -69,7 +69,7 @@ def warp_kernel(X: fx.Tensor, H: fx.Tensor, N: fx.Tensor, D: fx.Tensor, W: fx.Te
     H[2, i] = fx.shuffle_down(half, 3, 16)
     H[3, i] = fx.shuffle_idx(half, 7)
     H[4, i] = fx.shuffle_xor(half, 3, 4)
-    H[5, i] = fx.shuffle_xor(half, 20, 16)
+    H[5, i] = fx.shuffle_down(half, 5, 4)
     H[6, i] = fx.shuffle_up(half, fx.thread_idx.x % 3, 8)
     H[7, i] = fx.shuffle_idx(half, 5, 8)
     N[0, i] = fx.Int32(fx.nvvm.ballot(X[i] > 0.0))
