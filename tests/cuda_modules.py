@@ -8,6 +8,7 @@ from pathlib import Path
 
 from fly_common import cuda_toolkit, toolchain
 from fly_host import program, text
+from fly_host.section import SECTION
 from fly_image.nvidia import ptx
 
 HEADER = ".version 8.8\n.target {target}\n.address_size 64\n"
@@ -57,9 +58,7 @@ TWO = """
 def module(body: str = TWO, target: str = "sm_90a", manifest: str = "") -> bytes:
     """PTX with these functions; `manifest` goes into the program's section."""
     made = HEADER.format(target=target) + body
-    return (
-        ptx.with_section(made, program.SECTION, manifest.encode()) if manifest else made
-    ).encode()
+    return (ptx.with_section(made, SECTION, manifest.encode()) if manifest else made).encode()
 
 
 def manifest(target: str = "sm_90a", kernel: str = "scale") -> str:

@@ -4,13 +4,13 @@ benchmarks/compile_time.py and launch.py measure these functions. Those of the e
 their results, which the peers' do not.
 """
 
+import os
 import sys
-from pathlib import Path
 
 import fly
 import fly.expr as fx
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
+sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "..", "examples"))
 import layernorm as layernorms  # type: ignore[import-not-found]
 import row_softmax as softmaxes  # type: ignore[import-not-found]
 import vector_add as additions  # type: ignore[import-not-found]

@@ -54,6 +54,7 @@ def _record(kind: type) -> type:
     def __setattr__(self: Any, name: str, value: object) -> None:
         __delattr__(self, name)
 
+    kind.__record_fields__ = names
     for method in (__init__, __eq__, __hash__, __repr__, __delattr__, __setattr__):
         setattr(kind, method.__name__, method)
     return kind
@@ -69,6 +70,17 @@ else:
 
 
 def replace(one: Record, **changes: Any) -> Record:
-    """Returns a copy of `one` with these fields changed."""
-    fields = {name: vars(one)[name] for name in type(one).__annotations__}
+    """Returns a copy of `one`, a record or a dataclass, with these fields changed."""
+    fields = {name: vars(one)[name] for name in field_names(one)}
     return type(one)(**{**fields, **changes})
+
+
+def is_record(value: object) -> bool:
+    """Returns whether a value is an instance of a record."""
+    return hasattr(type(value), "__record_fields__")
+
+
+def field_names(value: object) -> tuple[str, ...]:
+    """Returns the names of the fields of a record or of a dataclass, in their order."""
+    kind: Any = type(value)
+    return kind.__record_fields__ if is_record(value) else tuple(kind.__dataclass_fields__)

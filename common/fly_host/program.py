@@ -29,10 +29,10 @@ the steps behind its loop or branch. The same holds for the names of tensors.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-SECTION = ".fly.manifest"
+from fly_common.record import record
+
 VERSION = 3
 
 Expression: TypeAlias = tuple[Any, ...]
@@ -50,7 +50,7 @@ LEAVES = frozenset(("const", "extent", "stride", "scalar", "variable"))
 
 
 # -- parameters
-@dataclass(frozen=True)
+@record
 class Tensor:
     """A tensor parameter. An extent is a number, a symbol shared between parameters, or None
     (any); a stride is a number or None (any). `access` is "r", "w" or "rw". `multiples` holds the
@@ -66,7 +66,7 @@ class Tensor:
     multiples: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Scalar:
     """A scalar parameter; `default` is used where the caller gives none."""
 
@@ -75,7 +75,7 @@ class Scalar:
     default: int | float | bool | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Stream:
     """A stream parameter, which launches may be ordered by. It may be left out: launches are then
     in the device's current stream."""
@@ -87,7 +87,7 @@ Parameter: TypeAlias = Tensor | Scalar | Stream
 
 
 # -- tensors that the program makes
-@dataclass(frozen=True)
+@record
 class Buffer:
     """A tensor that the program allocates, or that a library call makes. `shape`, `strides` (in
     elements) and `elements`, the number of elements to allocate, are expressions."""
@@ -99,7 +99,7 @@ class Buffer:
     elements: int
 
 
-@dataclass(frozen=True)
+@record
 class Assigned:
     """A tensor by another name: a variable of a loop, or a result of a loop or branch. It stands
     for one of several tensors, all of this dtype and rank."""
@@ -109,7 +109,7 @@ class Assigned:
     rank: int
 
 
-@dataclass(frozen=True)
+@record
 class View:
     """Elements of a tensor: `offset`, `shape` and `strides`, in elements, are expressions."""
 
@@ -120,7 +120,7 @@ class View:
 
 
 # -- operands of library calls, and results
-@dataclass(frozen=True)
+@record
 class Operand:
     """A value that leaves the program. `kind` is "tensor" (a name), "view" (a View), "integer" (an
     expression), "scalar" (a scalar parameter's name) or "constant" (None, a bool, a number, a
@@ -134,7 +134,7 @@ Result: TypeAlias = "Operand | tuple[Result, ...] | None"
 
 
 # -- steps
-@dataclass(frozen=True)
+@record
 class Word:
     """A piece of a kernel argument: the address of a tensor (`pointer`; plus `expression` bytes,
     if there is one), an integer expression in `size` bytes (`integer`), or the scalar parameter
@@ -146,7 +146,7 @@ class Word:
     size: int = 8
 
 
-@dataclass(frozen=True)
+@record
 class Check:
     """Ends the program with an InputError unless `condition` is true. Numbers in `message` are
     expressions, whose values are shown."""
@@ -155,21 +155,21 @@ class Check:
     message: tuple[str | int, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Allocate:
     """Allocates the Buffer `buffer`. Its memory is not initialised."""
 
     buffer: str
 
 
-@dataclass(frozen=True)
+@record
 class Free:
     """Frees a Buffer: no later step uses it."""
 
     buffer: str
 
 
-@dataclass(frozen=True)
+@record
 class Launch:
     """One kernel launch. `grid` and `block` are x, y, z: the number of workgroups and of work
     items in each; `shared` is the dynamic shared memory (AMD: LDS) in bytes. All are expressions.
@@ -184,7 +184,7 @@ class Launch:
     stream: str | None = None
 
 
-@dataclass(frozen=True)
+@record
 class Call:
     """Calls a registered library function (`fly_host.library`). `results` are Buffers that it
     makes, with the shapes that its shape rule gave."""
@@ -195,7 +195,7 @@ class Call:
     results: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@record
 class Carried:
     """An integer variable of a loop: `initial` before it, `next` after each iteration; `result` is
     the variable that holds the last value behind the loop."""
@@ -206,7 +206,7 @@ class Carried:
     result: int
 
 
-@dataclass(frozen=True)
+@record
 class CarriedTensor:
     """The same for tensors, by their names; `variable` and `result` are Assigned."""
 
@@ -216,7 +216,7 @@ class CarriedTensor:
     result: str
 
 
-@dataclass(frozen=True)
+@record
 class Loop:
     """Runs `body` as long as `condition`, which may use the variables, is true."""
 
@@ -226,7 +226,7 @@ class Loop:
     body: tuple[Step, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Chosen:
     """An integer result of a branch: the variable, and the expressions of its two sides."""
 
@@ -235,7 +235,7 @@ class Chosen:
     otherwise: int
 
 
-@dataclass(frozen=True)
+@record
 class ChosenTensor:
     """The same for tensors; `result` is an Assigned."""
 
@@ -244,7 +244,7 @@ class ChosenTensor:
     otherwise: str
 
 
-@dataclass(frozen=True)
+@record
 class Branch:
     """Runs `then` if `condition` is true, else `otherwise`."""
 
@@ -258,7 +258,7 @@ class Branch:
 Step: TypeAlias = "Check | Allocate | Free | Launch | Call | Loop | Branch"
 
 
-@dataclass(frozen=True)
+@record
 class Program:
     """A host program for one target. `tensors` are the Buffers and Assigned that steps name.
     `result_names` has a name for each operand of `results`, for callers who ask by name: that of
@@ -272,7 +272,7 @@ class Program:
     tensors: tuple[Buffer | Assigned, ...] = ()
     results: Result = None
     result_names: tuple[str, ...] = ()
-    version: int = field(default=VERSION)
+    version: int = VERSION
 
     def parameter(self, name: str) -> Parameter | None:
         """The parameter of this name."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import fields, is_dataclass
 from typing import Any
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
+from fly_common.record import field_names, is_record
 
 from fly_host import program as made
 from fly_host.program import VERSION, Program
@@ -60,10 +60,10 @@ def read(text: str | bytes) -> Program:
 
 
 def _data(value: Any) -> Any:
-    if is_dataclass(value):
-        data = {item.name: _data(getattr(value, item.name)) for item in fields(value)}
+    if is_record(value):
+        data = {field: _data(getattr(value, field)) for field in field_names(value)}
         name = _NAMES.get(type(value))
-        # An operand has a field of this name, and is a member of no union of dataclasses.
+        # An operand has a field of this name, and is a member of no union of records.
         return data if name is None else {**data, "kind": name}
     if isinstance(value, tuple):
         return [_data(item) for item in value]

@@ -42,7 +42,7 @@ def digest_ahead(path: str | os.PathLike[str]) -> None:
     releases the interpreter lock."""
     path = os.fspath(path)
     try:
-        stamp, _ = _stamped(path)
+        stamp = stamp_of(path)
     except OSError:
         return  # `digest_of` reports it
     if stamp in _known or stamp[2] < LARGE or path in _threads:
@@ -61,11 +61,11 @@ def _digest_quietly(path: str) -> None:
 
 def _digest_of(path: str) -> str:
     try:
-        stamp, changed = _stamped(path)
+        stamp = stamp_of(path)
         # Called at each call of a compiled function, so not even links are resolved.
         if (known := _known.get(stamp)) is not None:
             return known
-        if time.time() - changed < UNSETTLED:
+        if not is_settled(stamp):
             return _hash(path)
         if stamp[2] < LARGE:
             digest = _hash(path)
@@ -79,10 +79,15 @@ def _digest_of(path: str) -> str:
     return digest
 
 
-def _stamped(path: str) -> tuple[Stamp, float]:
-    """Returns a file's stamp and its modification time, in seconds."""
+def stamp_of(path: str) -> Stamp:
+    """Returns what identifies a file's content. Raises OSError if there is no such file."""
     status = os.stat(path)
-    return (path, status.st_ino, status.st_size, status.st_mtime_ns), status.st_mtime
+    return path, status.st_ino, status.st_size, status.st_mtime_ns
+
+
+def is_settled(stamp: Stamp) -> bool:
+    """Whether the file's next change will have another time."""
+    return time.time() - stamp[3] * 1e-9 >= UNSETTLED
 
 
 def _key(stamp: Stamp) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import UsageError
@@ -67,6 +66,8 @@ class CompileOptions:
         """Writes a dump, where one is asked for."""
         if self.dump is None:
             return
+        from pathlib import Path
+
         from fly_common.filter import write_atomically
 
         folder = Path(self.dump)

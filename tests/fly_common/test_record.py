@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import pytest
-from fly_common.record import record, replace
+from fly_common.record import field_names, is_record, record, replace
 
 
 def point(decorator):
@@ -89,3 +89,12 @@ def test_it_imports_neither_inspect_nor_typing():
     code = "import sys, fly_common.record; print({'inspect', 'typing'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_fields_by_name():
+    assert field_names(Ours(1)) == tuple(one.name for one in dataclasses.fields(Theirs(1)))
+    assert field_names(Theirs(1)) == field_names(Ours(1))
+    assert replace(Theirs(1), y=5) == Theirs(1, 5)
+    assert is_record(Ours(1))
+    assert not is_record(Theirs(1))
+    assert not is_record(Ours)

@@ -1,10 +1,10 @@
 """What is computed and checked before the first step: a call that can't succeed does nothing."""
 
 import json
-from dataclasses import replace
 
 import pytest
 from fly_common.errors import InputError
+from fly_common.record import replace
 from fly_host import interpreter, python_code, text
 from fly_host.program import Check, Launch, Operand, Program, Scalar, Tensor, Word
 from fly_host.values import Extents

@@ -1,8 +1,7 @@
 """The listing of a program: every kind of step, and integers that are named."""
 
-from dataclasses import replace
-
 import pytest
+from fly_common.record import replace
 from fly_host.listing import listing
 from fly_host.program import Launch, Operand, Program, Tensor, Word
 

@@ -1,15 +1,16 @@
 """A host program as text: it comes back whole, and a damaged one is an error line."""
 
 import copy
-import dataclasses
 import json
 import random
 
 import pytest
 from fly_common.errors import InputError
+from fly_common.record import replace
 from fly_host import program as made
 from fly_host import text
 from fly_host.program import Program, Scalar, Tensor
+from fly_host.section import SECTION
 from fly_host.validation import DTYPES
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ def test_the_text_is_canonical(program):
 
 def test_the_text_names_what_an_image_holds():
     """What other programs read: the section's name, and the kinds of parameters and steps."""
-    assert made.SECTION == ".fly.manifest"
+    assert SECTION == ".fly.manifest"
     assert text.read(text.write(EVERY)) == EVERY
     data = json.loads(text.write(EVERY))
     assert [item["kind"] for item in data["parameters"]] == ["tensor", "scalar", "stream"]
@@ -102,10 +103,10 @@ STORED = ["f8E4M3FN", "f8E4M3FNUZ", "f8E5M2", "f8E5M2FNUZ", "f8E8M0FNU"]
 @pytest.mark.parametrize("dtype", NUMBERS + STORED)
 def test_dtypes(dtype):
     """Tensors may hold all of them; the small ones are no scalars."""
-    tensor = dataclasses.replace(PARAMETERS[0], dtype=dtype)
-    program = dataclasses.replace(STRAIGHT, parameters=(tensor, *PARAMETERS[1:]))
+    tensor = replace(PARAMETERS[0], dtype=dtype)
+    program = replace(STRAIGHT, parameters=(tensor, *PARAMETERS[1:]))
     assert text.read(text.write(program)) == program
-    scalar = dataclasses.replace(STRAIGHT, parameters=(*PARAMETERS[:3], Scalar("alpha", dtype)))
+    scalar = replace(STRAIGHT, parameters=(*PARAMETERS[:3], Scalar("alpha", dtype)))
     if dtype in NUMBERS:
         assert text.read(text.write(scalar)) == scalar
     else:
@@ -138,7 +139,7 @@ OPERATORS = [
 
 @pytest.mark.parametrize("operator", OPERATORS)
 def test_operators_are_known(operator):
-    program = dataclasses.replace(STRAIGHT, expressions=(*EXPRESSIONS, (operator, 0, 1)))
+    program = replace(STRAIGHT, expressions=(*EXPRESSIONS, (operator, 0, 1)))
     assert text.read(text.write(program)) == program
 
 

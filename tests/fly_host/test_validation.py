@@ -1,9 +1,9 @@
 """What a program may refer to where: names, indices, scopes."""
 
 import re
-from dataclasses import replace
 
 import pytest
+from fly_common.record import replace
 from fly_host.program import (
     Allocate,
     Assigned,

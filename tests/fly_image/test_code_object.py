@@ -8,6 +8,7 @@ import pytest
 from fly_common import toolchain
 from fly_common.errors import InputError
 from fly_host import program, text
+from fly_host.section import SECTION
 from fly_image.amd.code_object import MOST_LDS, CodeObject
 from fly_image.elf import Elf
 
@@ -95,7 +96,7 @@ def build(tmp_path_factory):
         source = SOURCE
         if manifest is not None:
             escaped = manifest.replace('"', '\\"')
-            source += f'\n.section {program.SECTION},"",@progbits\n.ascii "{escaped}"\n'
+            source += f'\n.section {SECTION},"",@progbits\n.ascii "{escaped}"\n'
         arguments = ["-triple=amdgcn-amd-amdhsa", f"-mcpu={cpu}", "-filetype=obj"]
         arguments += [f"-mattr={features}"] if features else []
         (folder / "k.o").write_bytes(llvm("llvm-mc", *arguments, data=source.encode()))

@@ -10,6 +10,7 @@ import pytest
 from fly_common import toolchain
 from fly_common.errors import FlyError, InputError, MissingError
 from fly_host import program, text
+from fly_host.section import SECTION
 from fly_image.amd.code_object import CodeObject
 from fly_link import fingerprint, link
 
@@ -32,7 +33,7 @@ def llvm(program: str, *arguments: str, data: bytes = b"") -> bytes:
 def kernel(name: str = "k", *, body: str = "", cpu: str = "gfx942", manifest: str = "") -> bytes:
     """An object with the kernel `name`; `manifest` goes into the plan's section."""
     escaped = "".join(f"\\{ord(c):02X}" if c in '"\\' else c for c in manifest.replace('"', '\\"'))
-    assembly = f"""module asm ".pushsection {program.SECTION},\\22\\22,@progbits"
+    assembly = f"""module asm ".pushsection {SECTION},\\22\\22,@progbits"
 module asm ".ascii \\22{escaped}\\22"
 module asm ".popsection"
 """
@@ -75,7 +76,7 @@ def test_the_program_arrives_whole(tmp_path):
     written = text.write(PROGRAM)
     linked = link([kernel("other"), kernel(manifest=written)])
     (tmp_path / "k.hsaco").write_bytes(linked)
-    section = f"--dump-section={program.SECTION}={tmp_path / 'program'}"
+    section = f"--dump-section={SECTION}={tmp_path / 'program'}"
     llvm("llvm-objcopy", section, str(tmp_path / "k.hsaco"), str(tmp_path / "copy"))
     assert (tmp_path / "program").read_text() == written
 
@@ -238,7 +239,7 @@ def test_a_host_program_without_kernels_is_no_warning():
     )
     escaped = text.write(made).replace('"', "\\5C\\22")
     source = f"""target triple = "amdgcn-amd-amdhsa"
-module asm ".pushsection {program.SECTION},\\22\\22,@progbits"
+module asm ".pushsection {SECTION},\\22\\22,@progbits"
 module asm ".ascii \\22{escaped}\\22"
 module asm ".popsection"
 """

@@ -11,7 +11,7 @@ from cuda_modules import TWO, disassembled, from_llvm, manifest, module, ptxas
 from fly_common import cuda_toolkit, toolchain
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
 from fly_common.process import limited
-from fly_host.program import SECTION
+from fly_host.section import SECTION
 from fly_image.elf import Elf
 from fly_image.nvidia import ptx
 from fly_link import fingerprint, link

@@ -17,7 +17,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from fly_host.program import SECTION, Program, Scalar, Tensor
+from fly_host.program import Program, Scalar, Tensor
+from fly_host.section import SECTION
 
 from fuzz import corpus
 from fuzz.case import Case, judge_line

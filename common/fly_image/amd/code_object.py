@@ -18,7 +18,8 @@ from fly_common import artifact
 from fly_common.errors import InputError, Place
 from fly_common.quoting import quoted
 from fly_host import text
-from fly_host.program import SECTION, Program
+from fly_host.program import Program
+from fly_host.section import SECTION
 from fly_target.registry import BUILT_IN
 
 from fly_image.amd.metadata import as_list, as_map, metadata, number, shown, word

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 from fly_common import artifact
 from fly_common.errors import InputError, Place
 from fly_common.quoting import quoted
-from fly_host.program import SECTION, Program
+from fly_host.program import Program
+from fly_host.section import SECTION
 
 from fly_image.elf import EM_CUDA, SHT_NOBITS, SHT_RELA, SHT_SYMTAB, Elf, Section, Symbol
 from fly_image.image import VALUE, Image, Triple, find_kernel

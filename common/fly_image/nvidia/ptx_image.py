@@ -12,7 +12,8 @@ from hashlib import sha256
 from typing import Any
 
 from fly_common.errors import InputError, Place
-from fly_host.program import SECTION, Program
+from fly_host.program import Program
+from fly_host.section import SECTION
 
 from fly_image.image import Image, find_kernel
 from fly_image.nvidia import entries, ptx

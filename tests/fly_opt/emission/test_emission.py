@@ -7,7 +7,8 @@ import re
 import pytest
 from chosen_targets import AMD, one_of_each
 from fly_common.errors import InputError
-from fly_host import program, text
+from fly_host import text
+from fly_host.section import SECTION
 from fly_opt import Options, compile
 from fly_target.registry import BUILT_IN
 
@@ -40,7 +41,7 @@ def test_the_code_object_has_the_target_and_the_program(vector_add, llvm, tmp_pa
     object_file.write_bytes(llvm("llc", f"-mcpu={chip}", "-filetype=obj", "-o", "-", text=module))
     llvm("ld.lld", "-shared", str(object_file), "-o", str(library))
     section = tmp_path / "program"
-    llvm("llvm-objcopy", f"--dump-section={program.SECTION}={section}", str(library), "/dev/null")
+    llvm("llvm-objcopy", f"--dump-section={SECTION}={section}", str(library), "/dev/null")
     found = text.read(section.read_bytes())
     assert (found.entry, found.target) == ("vector_add", chip)
     notes = llvm("llvm-readelf", "--notes", "--file-header", str(library)).decode()

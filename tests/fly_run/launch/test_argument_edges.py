@@ -1,10 +1,9 @@
 """The edges of what a program accepts: what just fits, what just doesn't, and what is empty."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from fly_common.errors import InputError, UsageError
+from fly_common.record import replace
 from fly_host import program
 from fly_run.launch.parameters import describe
 from launch_recording import record

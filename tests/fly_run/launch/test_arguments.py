@@ -1,12 +1,12 @@
 """A program and values → buffers, launches, bytes; and every way a value can be wrong."""
 
 import struct
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
+from fly_common.record import replace
 from fly_host import program
 from fly_image.amd.code_object import Argument, CodeObject, Kernel
 from fly_run.launch import tensors

@@ -4,11 +4,11 @@ the device are used where they are."""
 from __future__ import annotations
 
 import struct
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from fly_common.errors import Fault, InputError
+from fly_common.record import replace
 from fly_host import program as steps
 from fly_host.values import Extents
 from fly_run.devices.gpu.cuda import Cuda

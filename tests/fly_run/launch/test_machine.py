@@ -1,11 +1,12 @@
 """Memory of devices, and what a machine does for a host program, on a device that writes down."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pytest
 from fly_common.errors import InputError, UsageError
+from fly_common.record import replace
 from fly_host.program import Buffer, Call, Launch, Operand, Program, Scalar, Stream, Tensor, Word
 from fly_host.values import Extents
 from fly_run.launch import machine as machines

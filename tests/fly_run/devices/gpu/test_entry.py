@@ -7,12 +7,12 @@ import gc
 import struct
 import sys
 import threading
-from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from fly_common.errors import Fault, InputError
+from fly_common.record import replace
 from fly_host.native import calling, specialisation
 from fly_host.native import library as libraries
 from fly_host.native.unavailable import Unavailable

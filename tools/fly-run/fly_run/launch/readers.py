@@ -15,14 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
-from fly_host import interpreter
-
-from fly_run.launch.execution import Outcome, Reader
 
 if TYPE_CHECKING:
     from fly_host.program import Program
     from fly_image.image import Image
 
+    from fly_run.launch.execution import Outcome, Reader
     from fly_run.launch.runtime import Opened
 
 AUTO, JIT, PYTHON, INTERPRETER = "auto", "jit", "py", "interp"
@@ -66,6 +64,8 @@ def choose(name: str) -> Reader:
     """The reader called `name`. Native code is no reader on a machine but goes before one
     (`fly_run.launch.native`); what it leaves, generated Python does."""
     if name == INTERPRETER:
+        from fly_host import interpreter
+
         return interpreter.run
     from fly_host import python_code
 

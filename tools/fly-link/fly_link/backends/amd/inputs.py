@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fly_common import artifact
 from fly_common.errors import InputError, Place
 from fly_host import text
-from fly_host.program import SECTION
+from fly_host.section import SECTION
 from fly_image.elf import ET_REL, SHT_SYMTAB, Elf, Symbol
 
 KERNEL_DESCRIPTOR = ".kd"  # suffix of the symbol that marks a function as a kernel

@@ -28,7 +28,7 @@ def link(
     objects: Sequence[bytes], names: Sequence[str], warn: Callable[[str], None] | None = None
 ) -> bytes:
     """Links `objects` into a HSACO. See `fly_link.linker.link`."""
-    from fly_host.program import SECTION
+    from fly_host.section import SECTION
     from fly_image.elf import Elf
 
     from fly_link.backends.amd import inputs, undefined

@@ -69,7 +69,7 @@ class Ptxas:
 def _cubin(
     program: str, read: Module, options: Options, warn: Callable[[str], None] | None
 ) -> bytes:
-    from fly_host.program import SECTION
+    from fly_host.section import SECTION
     from fly_image.elf import Elf
     from fly_image.nvidia import resources
     from fly_image.nvidia.cubin import ENTRIES

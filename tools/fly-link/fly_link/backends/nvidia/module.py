@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from fly_common import artifact
 from fly_common.errors import InputError, Place
-from fly_host.program import SECTION
+from fly_host.section import SECTION
 from fly_image.nvidia import entries, ptx
 from fly_image.nvidia.program import read_program
 

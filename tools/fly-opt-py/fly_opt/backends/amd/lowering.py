@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from fly_host.program import SECTION
+from fly_host.section import SECTION
 from fly_target.amd.triple import CODE_OBJECT_VERSION
 from fly_target.target import Target
 

@@ -3,8 +3,7 @@ its steps, and what the graph simplified."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from fly_common.record import replace
 from fly_host import program as made
 from fly_host.program import BINARY, Operand, Program, Result, Step, every_step, leaves
 

@@ -10,8 +10,8 @@ runs the program frees it as soon as no name stands for it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
+from fly_common.record import replace
 from fly_host.program import (
     Allocate,
     Branch,

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.record import replace
 from fly_dialect.bindings import ir
 from fly_host import text
 from fly_host.graph import Graph

@@ -7,9 +7,10 @@ backend loads such a parameter byte by byte. Scalars have their natural alignmen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.record import replace
 from fly_dialect.bindings import ir, module
 from fly_host import text
 from fly_host.program import Branch, Launch, Loop, Step

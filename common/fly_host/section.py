@@ -1,0 +1,3 @@
+"""Where an image keeps the text of its host program (`fly_host.text`)."""
+
+SECTION = ".fly.manifest"
