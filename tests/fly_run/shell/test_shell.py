@@ -284,7 +284,7 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             2,
             [
                 "--device abacus: no such device",
-                "devices: auto, emulator, hip, cuda, exec:COMMAND",
+                "devices: auto, emulator, cpu, hip, cuda, exec:COMMAND",
             ],
         ),
         (
