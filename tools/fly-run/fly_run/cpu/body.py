@@ -42,6 +42,7 @@ class Collector(Protocol):
 _LABEL = re.compile(r"((?:[\w.$-]+|\"[^\"]+\")):")
 _TARGETS = re.compile(r"label %((?:[\w.$-]+|\"[^\"]+\"))")
 _DIVISION = re.compile(r"(.*? = )(sdiv|udiv|srem|urem)( exact)? (.*)")
+_ORDER = re.compile(r" (?:unordered|monotonic|acquire|release|acq_rel|seq_cst)$")
 _ALIGN = re.compile(r", align (\d+)")
 _LOCATION = re.compile(r", !dbg !(\d+)")
 _ASM = re.compile(r"\basm\b[^\"]*\"((?:[^\"\\]|\\.)*)\"")
@@ -129,7 +130,7 @@ class Body:
         self, way: str, pointer: str, size: str, text: str, what: str, least: int = 1
     ) -> list[str]:
         """The check of an access at an operand like `ptr addrspace(1) %x`."""
-        kind, value = operand(pointer)
+        kind, value = operand(_ORDER.sub("", pointer))
         if value in self._locals:
             return []
         align = _ALIGN.search(text)

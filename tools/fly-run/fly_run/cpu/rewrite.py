@@ -25,6 +25,7 @@ from fly_run.cpu.text import closing, split, take_type
 TRIPLE = "x86_64-unknown-linux-gnu"
 _LAYOUT = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 LARGEST_SHARED = 256 << 10  # bytes reserved for dynamic shared memory
+GAP = 256  # bytes between variables of shared memory
 SHARED, DYNAMIC, READABLE, WRITABLE = "shared", "dynamic", "constant", "global"  # of variables
 
 # Functions that are not intrinsics, and what is called in their place.
@@ -97,7 +98,9 @@ def rewritten(text: str, offsets: Mapping[str, Sequence[int]]) -> str:
         elif line.startswith("define "):
             lines += _function(module, line, source)
         elif line.startswith("!"):
-            metadata.append(re.sub(r"\b(?:DebugDirectivesOnly|LineTablesOnly)\b", "FullDebug", line))
+            metadata.append(
+                re.sub(r"\b(?:DebugDirectivesOnly|LineTablesOnly)\b", "FullDebug", line)
+            )
         elif line.startswith("%"):
             lines.append(line)
         else:
@@ -131,7 +134,9 @@ def _global(module: Module, line: str) -> Iterable[str]:
             return _dynamic(module, name, kind, align[1] if align else "16")
         module.variables.append(Variable(name, SHARED, size_of_whole(kind)))
         end = f", align {align[1]}" if align else ""
-        return (f"{name} = internal addrspace(3) global {kind} zeroinitializer{end}",)
+        # The space behind it keeps the next variable away, so that an access past the end faults.
+        whole = f"{{ {kind}, [{GAP} x i8] }}"
+        return (f"{name} = internal addrspace(3) global {whole} zeroinitializer{end}",)
     if external:
         raise InputError(f"the variable {name[1:]} is not in the module")
     constant = match["kind"] == "constant" or space == "4"

@@ -7,6 +7,7 @@ from fly_run.cpu.state import (
     DONE,
     FIBER_BYTES,
     KINDS,
+    POISON,
     READY,
     WARP,
 )
@@ -222,7 +223,7 @@ read:
   %value = load i64, ptr %output.at
   ret i64 %value
 none:
-  ret i64 9221042644306836176
+  ret i64 {POISON << 32 | POISON}
 }}
 
 ; The lanes that took part in the operation that this thread waited for last.
