@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -285,3 +286,28 @@ def test_a_folder_for_debuggers(tmp_path, monkeypatch):
     (library,) = (tmp_path / "kept").iterdir()
     assert library.name.startswith("adds-")
     assert b"\0adds\0" in library.read_bytes()  # the symbol's name
+
+
+def test_arguments_in_memory():
+    """An argument that is passed by value in memory; each thread may write to its own."""
+    text = """
+define ptx_kernel void @k(ptr addrspace(1) %to, ptr byval([4 x i32]) align 16 %given, i8 %n) #0 {
+  %tid = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %x.at = getelementptr i32, ptr %given, i64 2
+  %x = load i32, ptr %x.at
+  %more = add i32 %x, %tid
+  store i32 %more, ptr %x.at
+  %y = load volatile i32, ptr %x.at
+  %wide = zext i8 %n to i32
+  %sum = add i32 %y, %wide
+  %at = getelementptr i32, ptr addrspace(1) %to, i32 %tid
+  store i32 %sum, ptr addrspace(1) %at
+  ret void
+}
+"""
+    device, module = load(text)
+    out = np.zeros(32, np.int32)
+    at = device.adopt(out.ctypes.data, out.nbytes)
+    packed = struct.pack("<Q8x4iB", at, 0, 0, 1000, 0, 7)
+    device.launch(module.function("k"), (1, 1, 1), (32, 1, 1), packed)
+    assert (out == 1007 + np.arange(32)).all()

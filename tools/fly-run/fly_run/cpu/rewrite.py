@@ -68,7 +68,8 @@ class Variable:
 class Module:
     """What is collected while the lines are read."""
 
-    kernels: dict[str, tuple[str, ...]] = field(default_factory=dict)  # the parameters' types
+    # The parameters' types, and the types of what is passed as a copy in memory.
+    kernels: dict[str, tuple[tuple[str, str | None], ...]] = field(default_factory=dict)
     variables: list[Variable] = field(default_factory=list)
     sites: list[Site] = field(default_factory=list)
     used: dict[str, str] = field(default_factory=dict)  # definitions of functions that are called
@@ -198,7 +199,8 @@ def _function(module: Module, line: str, source: Iterator[str]) -> list[str]:
         kind, rest = take_type(parameter)
         value = rest.rpartition(" ")[2]
         passed = re.findall(r"\b(?:byval|sret)\((?:[^()]|\([^()]*\))*\)", rest)
-        kinds.append(f"{kind} byval" if passed and is_kernel else kind)
+        copied = passed[0].partition("(")[2][:-1] if passed and is_kernel else None
+        kinds.append((kind, copied))
         extra = "" if is_kernel or not passed else f" {passed[0]}"
         given.append(f"{kind}{extra} {value}")
     location = re.search(r" (!dbg !\d+)", line[end:])
@@ -243,14 +245,16 @@ def _entry(number: int, name: str, module: Module, offsets: Mapping[str, Sequenc
             f"kernel {quoted(name)} has {len(places)} parameters, but {len(kinds)} in .fly.llvm"
         )
     lines, given = [], []
-    for n, (kind, at) in enumerate(zip(kinds, places, strict=True)):
+    for n, ((kind, copied), at) in enumerate(zip(kinds, places, strict=True)):
         lines.append(f"  %a{n} = getelementptr i8, ptr %arguments, i64 {at}")
-        if kind.endswith(" byval"):
-            own = kind.removesuffix(" byval")
-            lines.append(
-                f"  %v{n} = {'bitcast' if own == 'ptr' else 'addrspacecast'} ptr %a{n} to {own}"
-            )
-            given.append(f"{own} %v{n}")
+        if copied is not None:
+            # Each thread has a copy of its own.
+            lines.append(f"  %c{n} = alloca {copied}, align 64")
+            given_copy = f"ptr %c{n}, ptr %a{n}, i64 {size_of_whole(copied)}, i1 false"
+            lines.append(f"  call void @llvm.memcpy.p0.p0.i64({given_copy})")
+            cast = "bitcast" if kind == "ptr" else "addrspacecast"
+            lines.append(f"  %v{n} = {cast} ptr %c{n} to {kind}")
+            given.append(f"{kind} %v{n}")
         else:
             lines.append(f"  %v{n} = load {kind}, ptr %a{n}, align 1")
             given.append(f"{kind} %v{n}")

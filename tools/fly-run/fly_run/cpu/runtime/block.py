@@ -27,6 +27,9 @@ entry:
   store i64 0, ptr @fly.frees
   store i64 0, ptr @fly.used
   store i64 0, ptr @fly.ended
+  store i32 0, ptr @fly.next.x
+  store i32 0, ptr @fly.next.y
+  store i32 0, ptr @fly.next.z
   br label %round
 round:
   store i1 false, ptr %moved.at
@@ -149,15 +152,24 @@ have:
   %stack.p = inttoptr i64 %stack to ptr
   %sp.at = getelementptr i8, ptr %f, i64 $_sp
   call void @fly.set_up(ptr %stack.p, i64 {STACK}, ptr @fly.first, ptr %sp.at)
-  %width = load i64, ptr $block_x
-  %height = load i64, ptr $block_y
-  %x = urem i64 %l, %width
-  %row = udiv i64 %l, %width
-  %y = urem i64 %row, %height
-  %z = udiv i64 %row, %height
-  %x.32 = trunc i64 %x to i32
-  %y.32 = trunc i64 %y to i32
-  %z.32 = trunc i64 %z to i32
+  ; Threads begin in order, so that their numbers can be counted.
+  %x.32 = load i32, ptr @fly.next.x
+  %y.32 = load i32, ptr @fly.next.y
+  %z.32 = load i32, ptr @fly.next.z
+  %width = load i32, ptr $block_x
+  %height = load i32, ptr $block_y
+  %x.more = add i32 %x.32, 1
+  %x.over = icmp eq i32 %x.more, %width
+  %x.next = select i1 %x.over, i32 0, i32 %x.more
+  %x.carry = zext i1 %x.over to i32
+  %y.more = add i32 %y.32, %x.carry
+  %y.over = icmp eq i32 %y.more, %height
+  %y.next = select i1 %y.over, i32 0, i32 %y.more
+  %y.carry = zext i1 %y.over to i32
+  %z.next = add i32 %z.32, %y.carry
+  store i32 %x.next, ptr @fly.next.x
+  store i32 %y.next, ptr @fly.next.y
+  store i32 %z.next, ptr @fly.next.z
   %x.at = getelementptr i8, ptr %f, i64 $_x
   %y.at = getelementptr i8, ptr %f, i64 $_y
   %z.at = getelementptr i8, ptr %f, i64 $_z
