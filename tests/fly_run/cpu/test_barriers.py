@@ -63,6 +63,37 @@ end:
     assert (out[:, 64:] == np.arange(256).reshape(2, 128)[:, :64]).all()
 
 
+def test_arrivals_count_once():
+    """In each round one warp only arrives, after it has stored what the other one reads."""
+    body = f"""{INDEX}
+  br label %round
+round:
+  %n = phi i32 [ 0, %0 ], [ %n.next, %again ]
+  %first = icmp ult i32 %tid, 32
+  br i1 %first, label %take, label %give
+take:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 1, i32 64)
+  %x = load i32, ptr addrspace(3) @s
+  %row = mul i32 %n, 32
+  %place = add i32 %row, %tid
+  %at = getelementptr i32, ptr addrspace(1) %p0, i32 %place
+  store i32 %x, ptr addrspace(1) %at
+  br label %again
+give:
+  store i32 %n, ptr addrspace(3) @s
+  call void @llvm.nvvm.barrier.cta.arrive.aligned.count(i32 1, i32 64)
+  br label %again
+again:
+  {ALL}
+  %n.next = add i32 %n, 1
+  %more = icmp ult i32 %n.next, 3
+  br i1 %more, label %round, label %end
+end:"""
+    out = np.zeros((3, 32), np.int32)
+    run(kernel(body, 1, SHARED), [out], 1, 64)
+    assert (out == np.arange(3)[:, None]).all()
+
+
 def test_reductions_by_barriers():
     body = f"""{INDEX}
   %low = urem i32 %tid, 3

@@ -78,19 +78,25 @@ def test_long_launches_are_shared_by_host_threads(monkeypatch):
     monkeypatch.setattr(
         execution.Launch, "_help", lambda self, copy: (helped.append(copy), original(self, copy))
     )
-    numbers = np.full(64 * 32, 20_000, np.uint32)
+    # Whoever takes the last blocks works longer than the others, which must not end the launch.
+    counts = np.full((64, 32), 20_000, np.uint32)
+    counts[60:] = np.arange(1, 5)[:, None] * 200_000
+    numbers = counts.copy()
     run(kernel(WORK, 1), [numbers], 64, 32)
-    assert (numbers == work(20_000)).all()
+    for count in (20_000, 200_000, 400_000, 600_000, 800_000):
+        assert (numbers[counts == count] == work(count)).all()
     assert len(set(helped)) == 3
 
 
 def test_atomics_on_global_memory_are_not_shared(monkeypatch):
     monkeypatch.setattr(execution.os, "sched_getaffinity", lambda _: range(4))
-    monkeypatch.setattr(execution.Launch, "_help", lambda *_: pytest.fail("a thread joined"))
+    helped = []
+    monkeypatch.setattr(execution.Launch, "_help", lambda _, copy: helped.append(copy))
     text = WORK + "\n  %r = atomicrmw add ptr addrspace(1) %p1, i32 1 monotonic"
     numbers, count = np.full(64 * 32, 20_000, np.uint32), np.zeros(1, np.int32)
     run(kernel(text, 2), [numbers, count], 64, 32)
     assert count[0] == numbers.size
+    assert not helped
 
 
 def test_a_fault_in_another_host_thread(monkeypatch):
@@ -197,6 +203,22 @@ def test_assertions():
     assert caught.value.message == (
         "assertion failed: x > 0; kernel k 'assert' block (0, 0, 0) thread (0, 0, 0)"
     )
+
+
+def test_a_fault_names_block_and_thread():
+    registers = [f"{name}.{axis}" for name in ("ctaid", "tid") for axis in "xyz"]
+    lines, last = [], "true"
+    for n, (name, value) in enumerate(zip(registers, (4, 2, 1, 1, 2, 1), strict=True)):
+        lines += [
+            f"  %r{n} = call i32 @llvm.nvvm.read.ptx.sreg.{name}()",
+            f"  %e{n} = icmp eq i32 %r{n}, {value}",
+            f"  %a{n} = and i1 {last}, %e{n}",
+        ]
+        last = f"%a{n}"
+    lines += [f"  br i1 {last}, label %trap, label %end", "trap:", "  call void @llvm.trap()"]
+    with pytest.raises(Fault) as caught:
+        run(kernel("\n".join([*lines, "  unreachable", "end:"]), 0), [], (5, 3, 2), (3, 4, 2))
+    assert caught.value.message == "trap; kernel k 'trap' block (4, 2, 1) thread (1, 2, 1)"
 
 
 def test_code_that_cannot_be_reached():

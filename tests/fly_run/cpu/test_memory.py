@@ -119,15 +119,16 @@ def test_memory_that_was_released_is_not_accessible():
   %address = load ptr, ptr addrspace(1) %p0
   %v = load volatile i32, ptr %address
   ret void""",
-            2,
+            8,
         )
     )
     other = np.zeros(4, np.int32)
     where = np.array([other.ctypes.data], np.int64)
-    launch(device, module, [where, other])
+    more = [np.zeros(1, np.int32) for _ in range(6)]
+    launch(device, module, [where, *more, other])
     with pytest.raises(Fault, match="memory fault: 4 bytes"):
         launch(device, module, [where])
-    launch(device, module, [where, other])
+    launch(device, module, [where, *more, other])
 
 
 def test_shared_memory_begins_with_a_pattern_in_each_block():

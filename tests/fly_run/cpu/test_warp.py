@@ -195,7 +195,9 @@ go:
   %s = call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 5, i32 1, i32 31)
   %a = getelementptr i32, ptr addrspace(1) %p0, i64 %i
   %b = getelementptr i32, ptr addrspace(1) %p1, i64 %i
-  store i32 %v, ptr addrspace(1) %a
+  %all = call i1 @llvm.nvvm.vote.all.sync(i32 -1, i1 true)
+  %set = select i1 %all, i32 %v, i32 0
+  store i32 %set, ptr addrspace(1) %a
   store i32 %s, ptr addrspace(1) %b
   br label %end
 end:"""
@@ -238,6 +240,23 @@ end:
     out = np.zeros(40, np.uint32)
     run(kernel(body, 1), [out], 1, 40)
     assert out.tolist() == [31] * 5 + [0xFFFFFFE0] * 27 + [0xFF] * 8
+
+
+def test_active_lanes_are_waited_for():
+    """Lanes that come from an operation of theirs join those that ask already."""
+    body = f"""{INDEX}
+  %few = icmp ult i32 %tid, 5
+  br i1 %few, label %ask, label %first
+first:
+  call void @llvm.nvvm.bar.warp.sync(i32 -32)
+  br label %ask
+ask:
+  %m = call i32 @llvm.nvvm.activemask()
+  %at = getelementptr i32, ptr addrspace(1) %p0, i64 %i
+  store i32 %m, ptr addrspace(1) %at"""
+    out = np.zeros(32, np.uint32)
+    run(kernel(body, 1), [out])
+    assert (out == 0xFFFFFFFF).all()
 
 
 def test_a_lane_outside_of_its_mask():

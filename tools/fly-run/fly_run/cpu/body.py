@@ -126,15 +126,13 @@ class Body:
     def _goes_back(self, text: str) -> bool:
         return any(label in self._labels for label in _TARGETS.findall(text))
 
-    def _check(
-        self, way: str, pointer: str, size: str, text: str, what: str, least: int = 1
-    ) -> list[str]:
+    def _check(self, way: str, pointer: str, size: str, text: str, what: str) -> list[str]:
         """The check of an access at an operand like `ptr addrspace(1) %x`."""
         kind, value = operand(_ORDER.sub("", pointer))
         if value in self._locals:
             return []
         align = _ALIGN.search(text)
-        low = max(int(align[1]) if align else 1, least) - 1
+        low = int(align[1]) - 1 if align else 0
         name = self._name()
         given = f"i64 {name}, i64 {size}, i64 {low}, i32 {self._site(what)}"
         return [
@@ -156,8 +154,7 @@ class Body:
         size = size_of(kind)
         if not pointer.startswith("ptr addrspace(3)"):
             self._module.atomics = True
-        least = int(size) if size.isdigit() else 1
-        return [*self._check("write", pointer, size, text, f"{word} {kind}", least), text]
+        return [*self._check("write", pointer, size, text, f"{word} {kind}"), text]
 
     def _division(self, match: re.Match[str]) -> list[str]:
         """A divisor of 0 gives all ones, and the dividend as the remainder: on a GPU, too, the
@@ -244,6 +241,7 @@ class Body:
         update = assembly.update(asm[1], operands)
         if update is not None:
             line = f"atomicrmw {update.operation} {update.pointer}, {update.value} monotonic"
+            line += f", align {size_of(take_type(update.value)[0])}"
             return self._update(f"{result} = {line}", line, "atomicrmw")
         lines = assembly.lines(asm[1], result, operands, self._name())
         if lines is None:

@@ -64,8 +64,12 @@ class Launch:
             if status == state.SLICE and not module.in_order and self.blocks > 1:
                 helpers = self._helpers()
             self._continue(first, status)
-        finally:
+            for helper in helpers:
+                helper.join()
+        except BaseException:  # an interrupt too
             self.stop = True
+            raise
+        finally:
             for helper in helpers:
                 helper.join()
         if self.error is not None:
