@@ -80,6 +80,7 @@ take:
   store i32 %x, ptr addrspace(1) %at
   br label %again
 give:
+  call void @llvm.nvvm.barrier.cta.sync.aligned.count(i32 2, i32 32)
   store i32 %n, ptr addrspace(3) @s
   call void @llvm.nvvm.barrier.cta.arrive.aligned.count(i32 1, i32 64)
   br label %again
