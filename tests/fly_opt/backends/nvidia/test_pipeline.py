@@ -139,23 +139,6 @@ def test_a_reduction_of_a_warp(kind, steps):
     assert len(calls) == steps
 
 
-@pytest.mark.parametrize(
-    ("mode", "width", "control"),
-    [
-        *(("xor", 32, 31), ("xor", 8, 24 << 8 | 31), ("down", 16, 16 << 8 | 31)),
-        *(("idx", 2, 30 << 8 | 31), ("up", 32, 0), ("up", 4, 28 << 8)),
-    ],
-)
-def test_shuffles_of_groups_of_lanes(mode, width, control):
-    """All lanes take part, and c has the segment (PTX ISA, "shfl.sync")."""
-    body = f"""    %x = llvm.load %p : !llvm.ptr<1> -> f32
-    %d = arith.constant 1 : i32
-    %w = arith.constant {width} : i32
-    %r, %v = gpu.shuffle {mode} %x, %d, %w : f32
-    llvm.store %r, %p : f32, !llvm.ptr<1>"""
-    assert re.search(rf"f32p?\(i32 -1, float %\d+, i32 1, i32 {control}\)", lowered(body))
-
-
 def test_a_reduction_of_a_cluster_of_lanes():
     body = """    %x = llvm.load %p : !llvm.ptr<1> -> f32
     %r = gpu.subgroup_reduce maximumf %x cluster(size = 4, stride = 2) : (f32) -> f32

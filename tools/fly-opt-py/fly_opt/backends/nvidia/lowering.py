@@ -30,7 +30,6 @@ class CudaLowering:
         "fly-lower-subgroups": f"{_PASSES}.subgroups",
         "fly-nvvm-atomics": f"{_PASSES}.atomics",
         "fly-nvvm-kernel-attributes": f"{_PASSES}.kernel_attributes",
-        "fly-nvvm-shuffle-groups": f"{_PASSES}.shuffle_groups",
     }
     upstream_passes: Mapping[str, str] = {
         "convert-gpu-to-nvvm": "lowers a gpu.module to nvvm and the LLVM dialect",

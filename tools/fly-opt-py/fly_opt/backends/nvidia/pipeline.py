@@ -62,8 +62,6 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         "gpu.module(convert-scf-to-cf)",
         # index is 64 bits wide, because a tensor may span more than 2^31 bytes.
         "gpu.module(convert-gpu-to-nvvm{index-bitwidth=64 use-bare-ptr-memref-call-conv=true})",
-        # Shuffles of groups of lanes, of which the pass before lets only the first take part.
-        "fly-nvvm-shuffle-groups",
         # Slices of the vectors that registers have become are shuffles in LLVM and start as poison.
         "convert-vector-to-llvm",
         "convert-ub-to-llvm",
