@@ -4,10 +4,10 @@ import os
 import random
 import signal
 import time
-from dataclasses import replace
 
 import pytest
 from fly_common.errors import InputError
+from fly_common.record import replace
 
 from fuzz import __main__ as run
 from fuzz import case, damage, kinds, processes, workers

@@ -273,7 +273,7 @@ def test_a_device_from_outside(monkeypatch):
     assert asked == ["fly.devices"]
     with pytest.raises(UsageError) as caught:
         open_device("other", "gfx942")
-    assert caught.value.hint == "devices: auto, emulator, hip, cuda, exec:COMMAND, mine"
+    assert caught.value.hint == "devices: auto, emulator, cpu, hip, cuda, exec:COMMAND, mine"
 
 
 def test_no_guest_is_asked_for_a_known_name(monkeypatch):
@@ -295,7 +295,7 @@ def test_a_package_brings_a_device(tmp_path, monkeypatch):
     assert open_device("guest", "gfx942") == ("the guest", "gfx942", Options())
     with pytest.raises(UsageError) as caught:
         open_device("gest", "gfx942")
-    assert caught.value.hint == "devices: auto, emulator, hip, cuda, exec:COMMAND, guest"
+    assert caught.value.hint == "devices: auto, emulator, cpu, hip, cuda, exec:COMMAND, guest"
 
 
 def test_too_many_arguments_are_refused_and_counted_once(device):

@@ -46,12 +46,17 @@ def test_auto_is_the_gpu_that_runs_the_code(libraries):
     assert open_device("auto", "gfx942").name == "hip:1 (Fake 1)"
 
 
-def test_auto_without_a_gpu_for_cuda_says_what_is_missing(libraries):
-    with pytest.raises(MissingError, match=r"CUDA's driver is not here: no libcuda\.so\.1"):
-        open_device("auto", "sm_90a")
+def test_without_a_gpu_that_runs_it_auto_is_the_cpu(libraries):
+    assert open_device("auto", "sm_90a").name == "cpu"
     libraries[Cuda] = cuda()
+    assert open_device("auto", "sm_100a").name == "cpu"
     with pytest.raises(MissingError, match="no device runs code for sm_100a: cuda:0 is sm_90,"):
-        open_device("auto", "sm_100a")
+        open_device("cuda", "sm_100a")
+
+
+def test_cuda_without_a_driver_says_what_is_missing(libraries):
+    with pytest.raises(MissingError, match=r"CUDA's driver is not here: no libcuda\.so\.1"):
+        open_device("cuda", "sm_90a")
 
 
 def test_a_driver_that_does_not_work_leaves_the_emulator(libraries):
@@ -76,7 +81,9 @@ def test_options_of_the_emulator_ask_for_it(libraries, options, name):
     libraries[Hip], libraries[Cuda] = hip(), cuda()
     if not options.observers:
         assert open_device("auto", "gfx942", options).name == "emulator"
-    for device, target in (("hip", "gfx942"), ("cuda:0", "sm_90a"), ("auto", "sm_90a")):
+    for device, target in (
+        *(("hip", "gfx942"), ("cuda:0", "sm_90a"), ("auto", "sm_90a"), ("cpu", "sm_90a")),
+    ):
         with pytest.raises(UsageError, match=f"^{name} is an option of the emulator"):
             open_device(device, target, options)
 

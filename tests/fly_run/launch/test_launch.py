@@ -194,7 +194,7 @@ def test_devices_are_named(monkeypatch):
         open_device("cuda:1", "sm_90a")
     with pytest.raises(UsageError) as caught_name:
         open_device("gpu", "gfx942")
-    assert caught_name.value.hint == "devices: auto, emulator, hip, cuda, exec:COMMAND"
+    assert caught_name.value.hint == "devices: auto, emulator, cpu, hip, cuda, exec:COMMAND"
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from fly_common.errors import FlyError, UsageError
+from fly_common.record import replace
 from fly_host import program as steps
 from fly_run.devices.gpu import device as gpu_device
 from fly_run.devices.gpu import driver as drivers

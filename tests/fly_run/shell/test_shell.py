@@ -5,11 +5,11 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from fly_common.record import replace
 from fly_host import text
 from fly_host.listing import listing
 from fly_run import cli
@@ -284,7 +284,7 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             2,
             [
                 "--device abacus: no such device",
-                "devices: auto, emulator, hip, cuda, exec:COMMAND",
+                "devices: auto, emulator, cpu, hip, cuda, exec:COMMAND",
             ],
         ),
         (

@@ -29,7 +29,8 @@ def command(
         ),
     ] = None,
     device: Annotated[
-        str, typer.Option(metavar="auto|hip|cuda|emulator|exec:COMMAND", help="Device to run on.")
+        str,
+        typer.Option(metavar="auto|hip|cuda|emulator|cpu|exec:COMMAND", help="Device to run on."),
     ] = "auto",
     backend: Annotated[str | None, backend_option(typer)] = None,
     inspect: Annotated[

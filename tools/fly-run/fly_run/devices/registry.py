@@ -2,7 +2,8 @@
 
     auto            the first of the target's devices (`AUTO`) that is here
     hip, cuda       a GPU; "cuda:1" is the second
-    emulator
+    emulator        code for AMD's GPUs
+    cpu             code for NVIDIA's GPUs, compiled for the host
     exec:COMMAND    a command that launches (`fly_run.devices.external`)
 
 Another package adds a device as an entry point of the group `fly.devices`, with the name that
@@ -27,6 +28,7 @@ GROUP = "fly.devices"
 # Factories (target, options) → Device. Those of `NUMBERED` take the device's number, or None, too.
 DEVICES: dict[str, str] = {
     "emulator": "fly_run.emulator.machine:Emulator",
+    "cpu": "fly_run.cpu.device:Cpu",
     "hip": "fly_run.devices.gpu.hip:open_hip",
     "cuda": "fly_run.devices.gpu.cuda:open_cuda",
 }
@@ -36,7 +38,7 @@ COMMAND = "exec"
 # emulator's, which refuses what it does not run.
 AUTO: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("gfx", ("hip", "emulator")),
-    ("sm_", ("cuda",)),
+    ("sm_", ("cuda", "cpu")),
     ("", ("emulator",)),
 )
 

@@ -71,7 +71,7 @@ def version() -> str:
 
     lines = [
         f"{TOOL} {__version__}",
-        "devices: hip (not yet run on AMD hardware), cuda, exec:COMMAND, emulator",
+        "devices: hip (not yet run on AMD hardware), cuda, exec:COMMAND, emulator, cpu",
         f"emulator: {', '.join(registry.EMULATED)}; its results have not been compared with"
         " hardware",
         "sums of matrix instructions:",

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from fly_common.errors import InputError
 
+from fly_run.devices.memory_faults import nearest
 from fly_run.emulator import state
 
 GAP = 4096
@@ -32,7 +33,6 @@ CODE_AT = 0x7FF0_8000_0000  # a module's segments
 OWN = ((LAUNCH_AT, 1 << 30), (CODE_AT, 1 << 31))
 CAPACITY = 1024  # maximum number of writable buffers, and of read-only ones
 LAUNCH_REGIONS = 3
-FAR = 1 << 32  # bytes: more than any slightly wrong index can span
 
 
 class Region(NamedTuple):
@@ -233,23 +233,4 @@ class Arena:
 
     def nearest(self, address: int, size: int) -> str:
         """Describes an address relative to the regions, for fault messages."""
-        if address < GAP:
-            return "a null pointer, or an offset from one"
-        region = min(self, key=lambda r: _distance(r, address))
-        of = f"`{region.name}` ({region.length} bytes)"
-        if _distance(region, address) > FAR:
-            return f"no buffer is near it; the nearest is {of} at 0x{region.low:x}"
-        if address < region.low:
-            return f"{region.low - address} bytes before the start of {of}"
-        beyond = address - region.end
-        if beyond < 0:
-            over = address + size - region.end
-            return f"the last {over} of its bytes are past the end of {of}"
-        where = "at" if beyond == 0 else f"{beyond} bytes past"
-        return f"{where} the end of {of}"
-
-
-def _distance(region: Region, address: int) -> int:
-    if address < region.low:
-        return region.low - address
-    return max(0, address - region.end + 1)
+        return nearest(self, address, size)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from fly_common.errors import Fault
 from fly_image.dwarf import Line
 
+from fly_run.devices import memory_faults
 from fly_run.emulator import state
 from fly_run.emulator.engine.arena import Arena, Region
 from fly_run.emulator.isa.instruction import Instruction
@@ -56,12 +57,10 @@ class Record:
 
 
 HINTS = {
-    "unmapped": "check the index against the buffer's size before the access",
-    "read-only": "bind the buffer as writable, or do not store to it",
+    **memory_faults.HINTS,
     "misaligned": "atomics need an address that is a multiple of their size",
     "lds": "check the LDS index; --lds sets the dynamic part",
     "scratch": "the stack overflows, or a private array is indexed out of range",
-    "trap": "an assertion failed, or unreachable code was reached",
     "register index": "s_set_gpr_idx_on or M0 contains an unexpected number",
     "end of code": "a kernel ends with s_endpgm on every path",
 }

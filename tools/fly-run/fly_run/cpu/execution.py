@@ -1,0 +1,152 @@
+"""One launch: host threads that take blocks of the grid, in slices.
+
+A launch starts on the calling thread. If it is not done after its first slice, more threads join,
+each with a copy of the library. The order of blocks then varies; a module with atomic operations
+on global memory, or with variables in it, is run by one thread. Between slices Python handles
+signals, progress, the time limit (FLY_TIMEOUT) and what kernels print.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+
+from fly_common import process
+from fly_common.errors import Fault
+
+from fly_run.cpu import faults, printing, state
+from fly_run.cpu.loading import Copy, Kernel, Region
+from fly_run.devices.options import Options
+
+MOST_WORKERS = 64
+
+Triple = tuple[int, int, int]
+
+
+@dataclass
+class Launch:
+    """A launch of `kernel`. `buffers` is the memory that it was given."""
+
+    kernel: Kernel
+    grid: Triple
+    block: Triple
+    packed: bytes
+    shared: int
+    buffers: list[Region]
+    number: int
+    options: Options
+    stop: bool = False
+    error: BaseException | None = None
+    tickets: ctypes.c_uint64 = field(default_factory=ctypes.c_uint64)
+    guard: threading.Lock = field(default_factory=threading.Lock)
+
+    def __post_init__(self) -> None:
+        self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
+        self.limit = process.time_limit()
+        self.start = time.monotonic()
+        self._room = ctypes.create_string_buffer(len(self.packed) + 64)
+        self.arguments = ctypes.addressof(self._room)
+        self.arguments += -self.arguments % 64
+        ctypes.memmove(self.arguments, self.packed, len(self.packed))
+
+    def run(self) -> None:
+        """Runs it to its end. Raises Fault for an error of the kernel."""
+        module = self.kernel.module
+        (first,) = module.copies(1)
+        self._prepare(first)
+        status = first.run(1)
+        helpers: list[threading.Thread] = []
+        try:
+            if status == state.SLICE and not module.in_order and self.blocks > 1:
+                helpers = self._helpers()
+            self._continue(first, status)
+            for helper in helpers:
+                helper.join()
+        except BaseException:  # an interrupt too
+            self.stop = True
+            raise
+        finally:
+            for helper in helpers:
+                helper.join()
+        if self.error is not None:
+            raise self.error
+
+    def _helpers(self) -> list[threading.Thread]:
+        left = max(0, self.blocks - self.tickets.value)
+        count = min(len(os.sched_getaffinity(0)) - 1, left, MOST_WORKERS)
+        helpers = []
+        for copy in self.kernel.module.copies(1 + count)[1:]:
+            self._prepare(copy)
+            helpers.append(threading.Thread(target=self._help, args=(copy,), daemon=True))
+            helpers[-1].start()
+        return helpers
+
+    def _help(self, copy: Copy) -> None:
+        try:
+            self._continue(copy, copy.run(1))
+        except BaseException as error:
+            with self.guard:
+                self.error = self.error or error
+            self.stop = True
+
+    def _prepare(self, copy: Copy) -> None:
+        threads = self.block[0] * self.block[1] * self.block[2]
+        stacks = copy.stacks(threads)
+        copy.show(self._regions(copy))
+        values = {
+            "entry": self.kernel.module.entry(copy, self.kernel),
+            "arguments": self.arguments,
+            **{f"grid_{axis}": size for axis, size in zip("xyz", self.grid, strict=True)},
+            **{f"block_{axis}": size for axis, size in zip("xyz", self.block, strict=True)},
+            "threads": threads,
+            "tickets": ctypes.addressof(self.tickets),
+            "blocks": self.blocks,
+            "stacks": stacks.low,
+            "dynamic": self.shared,
+            "turns": state.TURNS,
+            "number": self.number,
+        }
+        for name, value in values.items():
+            copy.set(name, value)
+
+    def _regions(self, copy: Copy) -> list[Region]:
+        threads = self.block[0] * self.block[1] * self.block[2]
+        arguments = Region("the kernel's arguments", self.arguments, len(self.packed), False)
+        own = self.kernel.module.own_memory(copy, self.shared)
+        return [*self.buffers, *own, copy.stacks(threads), arguments]
+
+    def _continue(self, copy: Copy, status: int) -> None:
+        """Goes on after a slice, until the grid is done."""
+        while status != state.FINISHED and not self.stop:
+            if status == state.FAULT:
+                raise faults.describe(self.kernel, copy, self.block, self._regions(copy))
+            if status == state.PRINT:
+                self._print(copy)
+            else:
+                copy.set("turns", state.TURNS)
+                self._look_up(copy)
+            status = copy.run(0)
+
+    def _look_up(self, copy: Copy) -> None:
+        """What is done between slices."""
+        if self.options.progress is not None:
+            self.options.progress(min(self.tickets.value, self.blocks), self.blocks)
+        if time.monotonic() - self.start > self.limit:
+            name = self.kernel.interface.name
+            group = tuple(copy.get(f"ctaid_{axis}") for axis in "xyz")
+            raise Fault(
+                f"timeout: the launch did not end within {self.limit:g} s; kernel {name} block"
+                f" {group}",
+                hint="either a loop of the kernel does not end, or it needs more time: set"
+                " FLY_TIMEOUT=SECONDS",
+            )
+
+    def _print(self, copy: Copy) -> None:
+        text = printing.formatted(copy.get("format"), copy.get("values"))
+        with self.guard:
+            sys.stdout.write(text)
+            sys.stdout.flush()

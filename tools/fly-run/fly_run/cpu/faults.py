@@ -1,0 +1,76 @@
+"""What a fault says: the access, kernel, instruction, block, thread, and the source line."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+
+from fly_common.errors import Fault, Place
+
+from fly_run.cpu import state
+from fly_run.cpu.loading import Copy, Kernel, Region
+from fly_run.devices import memory_faults
+
+HINTS = {
+    **memory_faults.HINTS,
+    "misaligned": "an access of n bytes needs an address that is a multiple of its alignment",
+    "divergent": "all threads of a warp have to execute the same barrier",
+    "deadlock": "the other threads of the block have ended, or wait elsewhere",
+    "mask": "a lane executes an operation of its warp only with its own bit in the mask",
+    "barrier": "there are the barriers 0 to 15, for whole warps",
+    "stack": "recursion, or large arrays in local memory",
+    "assert": None,
+}
+
+
+def describe(
+    kernel: Kernel, copy: Copy, block: tuple[int, int, int], regions: Sequence[Region]
+) -> Fault:
+    """Returns the fault that a library has recorded. `block` is the launch's."""
+    kind = state.KINDS[copy.get("kind")]
+    address, size = copy.get("address") & (1 << 64) - 1, copy.get("size")
+    access = f"{size} bytes at 0x{address:x}"
+    if kind == "read-only":
+        holder = next((r for r in regions if r.low <= address and address + size <= r.end), None)
+        if holder is None:
+            kind = "unmapped"
+        else:
+            what = f"write to read-only memory: {access}: `{holder.name}` may only be read"
+    if kind == "unmapped":
+        what = f"memory fault: {access}: {memory_faults.nearest(regions, address, size)}"
+    elif kind == "misaligned":
+        what = f"misaligned access: {access}"
+    elif kind == "trap":
+        what = "trap"
+    elif kind == "divergent":
+        what = "divergent barrier: not all threads of the warp execute it"
+    elif kind == "deadlock":
+        what = _deadlock(address, size, copy.get("waiting"))
+    elif kind == "mask":
+        what = f"the thread is not in the mask 0x{address:x} of an operation of its warp"
+    elif kind == "barrier":
+        what = f"barrier {address} for {size} threads does not exist"
+    elif kind == "stack":
+        what = f"private memory fault: each thread has {size} bytes of stack"
+    elif kind == "assert":
+        message = ctypes.string_at(address).decode(errors="replace") if address else ""
+        what = f"assertion failed: {message}"
+    site = kernel.module.sites[copy.get("site")]
+    place = Place(*site.location) if site.location else None
+    return Fault(f"{what}; {where(kernel, copy, block, site.what)}", hint=HINTS[kind], place=place)
+
+
+def _deadlock(waiting: int, waits: int, ended: int) -> str:
+    others = f"; {ended} threads have ended" if ended else ""
+    if waits == state.BARRIER:
+        return f"divergent barrier: not all threads reach barrier {waiting}{others}"
+    return f"not all lanes of the mask 0x{waiting & 0xFFFFFFFF:x} reach the operation{others}"
+
+
+def where(kernel: Kernel, copy: Copy, block: tuple[int, int, int], what: str = "") -> str:
+    """The kernel, the instruction, the block and the thread."""
+    index = copy.get("thread")
+    thread = index % block[0], index // block[0] % block[1], index // (block[0] * block[1])
+    group = tuple(copy.get(f"ctaid_{axis}") for axis in "xyz")
+    at = f" '{what}'" if what else ""
+    return f"kernel {kernel.interface.name}{at} block {group} thread {thread}"
