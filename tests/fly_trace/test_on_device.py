@@ -49,7 +49,7 @@ def test_shuffle_types(dtype):
 
 
 @pytest.mark.parametrize("mode", ["xor", "up", "down", "idx"])
-@pytest.mark.parametrize(("by", "width"), [(1, 64), (3, 16), (7, 8), (33, 64)])
+@pytest.mark.parametrize(("by", "width"), [(1, 64), (3, 16), (7, 8), (33, 64), (20, 16), (64, 64)])
 def test_shuffle_modes(mode, by, width):
     x = np.arange(LANES, dtype=np.int32) + 100
     y = np.zeros_like(x)
@@ -63,11 +63,35 @@ def test_shuffle_modes(mode, by, width):
 def test_shuffle_modes_where_waves_have_32_lanes(mode, target, monkeypatch):
     monkeypatch.setenv("FLY_TARGET", target)
     x = np.arange(LANES, dtype=np.int32) + 100
-    for by, width in ((1, 32), (3, 16), (7, 8), (17, 32)):
+    for by, width in ((1, 32), (3, 16), (7, 8), (17, 32), (12, 8), (32, 32)):
         y = np.zeros_like(x)
         shuffle(x, y, mode, by, width)
         expected = [x[source_lane(mode, lane, by, width)] for lane in range(LANES)]
         np.testing.assert_array_equal(y, expected)
+
+
+@fly.kernel
+def far_kernel(X: fx.Tensor, Y: fx.Tensor):
+    lane = fx.thread_idx.x
+    Y[0, lane] = fx.shuffle_xor(X[lane], 20, 16)
+    Y[1, lane] = fx.shuffle_xor(X[lane], 32)
+    Y[2, lane] = fx.shuffle_xor(X[lane], 64)
+
+
+@fly.jit
+def far(X: fx.Tensor, Y: fx.Tensor):
+    far_kernel(X, Y).launch(grid=1, block=LANES)
+
+
+@pytest.mark.parametrize(("target", "size"), [("gfx942", 64), ("gfx1100", 32)])
+def test_an_offset_beyond_the_group(target, size, monkeypatch):
+    monkeypatch.setenv("FLY_TARGET", target)
+    x = np.arange(LANES, dtype=np.int32) + 100
+    y = np.zeros((3, LANES), np.int32)
+    far(x, y)
+    for row, (by, width) in enumerate(((20, 16), (32, size), (64, size))):
+        expected = [x[source_lane("xor", lane, by, width)] for lane in range(LANES)]
+        np.testing.assert_array_equal(y[row], expected)
 
 
 @fly.kernel

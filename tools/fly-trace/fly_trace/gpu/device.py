@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
 
 WIDTHS = (1, 2, 4, 8, 16, 32, 64)  # group sizes of shuffles; no wave has more lanes
+LEAST_LANES = 32  # of any wave
 SHARED_ALIGN = 16  # bytes: the widest access
 
 
@@ -228,6 +229,9 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
         lane = lane_id()
         amount = (lane - lane % lanes) + (convert(amount, I32) & (lanes - 1))
         lanes = num_warp_threads()
+    elif mode == "xor" and not _is_within(by, width):
+        # The instructions read below the group, and take the offset modulo the wave's lanes.
+        amount = where(convert(amount, U32) < convert(lanes, U32), convert(amount, I32), 0)
     elif mode == "up":
         # MLIR's lowering to ROCDL only checks the upper end of the group, and reads below it.
         lane = lane_id()
@@ -263,6 +267,12 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
         shifted = builder.one("arith.shli", "i64", pieces[1], half)
         raw = builder.one("arith.ori", "i64", pieces[0], shifted)
     return Scalar(dtype, builder.one("arith.bitcast", dtype.ir, raw) if dtype.is_float else raw)
+
+
+def _is_within(by: Any, width: int | None) -> bool:
+    """Whether an offset is known to be less than a group's lanes."""
+    number = by.number if isinstance(by, Scalar) else by
+    return isinstance(number, int) and 0 <= number < (width or LEAST_LANES)
 
 
 def shuffle_xor(value: Any, offset: Any, width: int | None = None) -> Scalar:
