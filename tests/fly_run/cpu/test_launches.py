@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cpu_support import INDEX, TARGET, image, kernel, launch, load, run
-from fly_common.errors import Fault, InputError, UsageError
-from fly_run.cpu import execution
+from fly_common.errors import Fault, InputError, MissingError, UsageError
+from fly_run.cpu import execution, loading
 from fly_run.cpu.device import Cpu
 from fly_run.devices.options import Options
 from fly_run.devices.protocol import FROM_DEVICE, ON_DEVICE, TO_DEVICE
@@ -69,6 +69,21 @@ def test_a_block_of_1024_threads_and_no_more():
     with pytest.raises(UsageError, match="can't be launched"):
         launch(device, module, [numbers], 1, 1025)
     launch(device, module, [numbers], 0, 32)  # nothing to run
+
+
+def test_no_memory_for_stacks(monkeypatch):
+    device, module = load(kernel(STORE, 1))
+
+    def full(*_: object) -> None:
+        raise OSError(12, "Cannot allocate memory")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(loading.mmap, "mmap", full)
+        with pytest.raises(MissingError, match="no memory for the stacks of 64 threads"):
+            launch(device, module, [np.zeros(64, np.int32)], 1, 64)
+    numbers = np.zeros(64, np.int32)
+    launch(device, module, [numbers], 1, 64)
+    assert (numbers == np.arange(64)).all()
 
 
 def test_long_launches_are_shared_by_host_threads(monkeypatch):

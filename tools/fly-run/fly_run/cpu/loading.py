@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from fly_common.errors import InputError
+from fly_common.errors import InputError, MissingError
 from fly_image.image import Image, KernelInterface
 
 from fly_run.cpu import compile as compiling
@@ -66,7 +66,12 @@ class Copy:
         size = threads * state.STACK
         if size > self._stacks_size:
             flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE
-            self._stacks = mmap.mmap(-1, size, flags)
+            try:
+                self._stacks = mmap.mmap(-1, size, flags)
+            except OSError:
+                raise MissingError(
+                    f"there is no memory for the stacks of {threads} threads"
+                ) from None
             self._stacks.madvise(mmap.MADV_NOHUGEPAGE)
             self._stacks_size = size
         assert self._stacks is not None
