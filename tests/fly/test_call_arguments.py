@@ -12,6 +12,7 @@ from fly.call import arrays
 from fly.call.annotated_array import from_dlpack
 from fly.call.arguments import Reader, read
 from fly.call.arrays import as_array, as_value, is_array, is_numpy_scalar
+from fly.call.dispatcher import ANY
 
 A2 = np.zeros((4, 6), np.float32)
 
@@ -224,3 +225,16 @@ def test_a_foreign_array_is_seen():
     assert found is not None
     assert found.dtype == "f32"
     assert found.data.ctypes.data == A2.ctypes.data
+
+
+def test_what_native_code_compares():
+    """A number for a parameter that nothing types is of one type; a constant is one value."""
+
+    def function(A, B: fx.Tensor, k: fx.Constexpr, n: fx.Int32, stream: fx.Stream): ...
+
+    arguments = (2.5, np.ones(3), "word", 4, None)
+    found = Reader(function).rules(arguments, ["A", "B", "n"])
+    assert (found.count, found.passed) == (5, (0, 1, 3))
+    assert found.fixed == ((0, float, ANY), (2, str, "word"))
+    array = (np.ones(2), *arguments[1:])
+    assert Reader(function).rules(array, ["A", "B", "n"]).fixed == ((2, str, "word"),)

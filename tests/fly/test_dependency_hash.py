@@ -473,3 +473,17 @@ def test_what_a_function_is_made_of():
     assert None not in digests
     assert len(set(digests)) == len(digests)
     assert dependency_hash(function_of(base)).digest == digests[0]
+
+
+def test_what_is_nested_too_deeply_has_no_digest():
+    nested: Any = ()
+    for _ in range(100_000):
+        nested = (nested,)
+
+    def reaches() -> Any:
+        return nested
+
+    found = dependency_hash(reaches)
+    assert (found.digest, found.reason) == (None, "what it reaches is nested too deeply")
+    while nested:  # without a recursion of destructors
+        (nested,) = nested

@@ -19,7 +19,7 @@ from fly.call import function as calling
 from fly.call import known_calls, native_calls
 from fly.call.dispatch_table import AT
 from fly.call.dispatcher import Dispatcher
-from fly.call.native_calls import NativeCalls
+from fly.call.native_calls import NativeCalls, _namespace
 from fly.dependencies.function_parts import MISSING
 from fly.dependencies.hashing import DependencyHash
 
@@ -636,3 +636,37 @@ def test_more_kinds_of_calls_than_there_is_room_for(made, slow):
         made.add._calls.native.reasons
         == ["the function is called with too many kinds of arguments"] * 2
     )
+
+
+def test_a_call_is_prepared_without_native_code(made, monkeypatch):
+    def unavailable(*_):
+        raise Unavailable("not here")
+
+    monkeypatch.setattr("fly.call.compiled.Compiled.native", unavailable)
+    x, y = numbers()
+    handle = made.scale.prepare(x, y, 1.0)
+    for factor in (1, 2):
+        x *= factor
+        assert handle() is None
+        np.testing.assert_array_equal(y, 4 * x + 1)
+
+
+def test_native_code_of_another_state_is_not_kept(made, slow):
+    x, y = warm(made)
+    assert made.scale._native is not None
+    made.FACTOR = 3
+    made.scale(x, y)  # compiled again, so that there is no native code yet
+    assert made.scale._native is None
+
+
+def test_a_python_that_keeps_attributes_of_classes_elsewhere(monkeypatch):
+    class Some:
+        value = 1
+
+    assert _namespace(Some)["value"] == 1
+    for found in ({}, [1]):
+        monkeypatch.setattr(
+            "fly.call.native_calls.gc.get_referents", lambda _, found=found: [found]
+        )
+        with pytest.raises(Unavailable, match="elsewhere"):
+            _namespace(Some)

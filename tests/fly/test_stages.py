@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from fly_common import toolchain
-from fly_common.errors import InputError, UsageError
+from fly_common.errors import InputError, MissingError, UsageError
 from fly_store import identity
 from fly_store.store import Store, default_store
 
@@ -373,3 +373,12 @@ def test_a_command_runs_in_the_folder_where_it_was_made(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path / "other")
     assert stage.run(b"").decode().strip() == str(tmp_path)
     assert command("pwd").run(b"").decode().strip() == str(tmp_path / "other")
+
+
+def test_a_program_that_can_not_be_started(tmp_path):
+    path = tmp_path / "tool"
+    path.write_text("#!/no/such/interpreter\n")
+    path.chmod(0o755)
+    stage = command(str(path))
+    with pytest.raises(MissingError, match=r"tool can't be run: No such file or directory"):
+        stage.run(b"data")
