@@ -16,6 +16,7 @@ from fly_target.target import Target
 
 AMD: dict[str, Target] = {name: row for name, row in BUILT_IN.items() if row.amd is not None}
 NVIDIA: dict[str, Target] = {name: row for name, row in BUILT_IN.items() if row.nvidia is not None}
+USUAL_NVIDIA = ("sm_80", "sm_90a")
 USUAL = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
 
 
@@ -24,6 +25,11 @@ def chosen(*traits: str) -> tuple[str, ...]:
     wanted = os.environ.get("FLY_TEST_TARGETS", "")
     names = tuple(EMULATED) if wanted == "every" else tuple(wanted.split(",")) if wanted else USUAL
     return having(names, *traits)
+
+
+def chosen_nvidia() -> tuple[str, ...]:
+    """Returns NVIDIA's targets to compile for: all of them with FLY_TEST_TARGETS=every."""
+    return tuple(NVIDIA) if os.environ.get("FLY_TEST_TARGETS") == "every" else USUAL_NVIDIA
 
 
 def one_of_each(

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from emulator_support.engine import compile_opencl, launch
+from fly_common.record import replace
 from fly_image.amd.code_object import CodeObject
 from fly_run.devices.options import Options
 from fly_run.emulator.isa import kinds
