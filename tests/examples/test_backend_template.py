@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from backends import TEMPLATE
+from fly_common import toolchain
 
 ROOT = TEMPLATE.parents[1]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
@@ -63,7 +64,8 @@ def environment(tmp_path_factory) -> dict[str, str]:
         module = f"{tool.replace('-py', '').replace('-', '_')}.cli"
         script.write_text(f"#!{python}\nfrom {module} import main\nmain()\n")
         script.chmod(0o755)
-    variables = {**os.environ, "PATH": f"{home / 'bin'}:{os.environ['PATH']}"}
+    llvm = os.path.dirname(toolchain.find_program("opt"))
+    variables = {**os.environ, "PATH": f"{home / 'bin'}:{llvm}:{os.environ['PATH']}"}
     for name in ("PYTHONPATH", "FLY_BACKEND", "FLY_TARGET", "VIRTUAL_ENV"):
         variables.pop(name, None)
     return variables

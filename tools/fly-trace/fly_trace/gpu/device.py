@@ -229,7 +229,7 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
         lane = lane_id()
         amount = (lane - lane % lanes) + (convert(amount, I32) & (lanes - 1))
         lanes = num_warp_threads()
-    elif mode == "xor" and not _is_within(by, width):
+    elif mode == "xor" and not _is_within(by, given):
         # The instructions read below the group, and take the offset modulo the wave's lanes.
         amount = where(convert(amount, U32) < convert(lanes, U32), convert(amount, I32), 0)
     elif mode == "up":
@@ -269,7 +269,7 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
     return Scalar(dtype, builder.one("arith.bitcast", dtype.ir, raw) if dtype.is_float else raw)
 
 
-def _is_within(by: Any, width: int | None) -> bool:
+def _is_within(by: Any, width: Any) -> bool:
     """Whether an offset is known to be less than a group's lanes."""
     number = by.number if isinstance(by, Scalar) else by
     return isinstance(number, int) and 0 <= number < (width or LEAST_LANES)
