@@ -4,6 +4,7 @@ Why one of each is shown: a row of 8,192 bf16 is four 16-byte accesses for each 
 These need at most 64 registers, so that a multiprocessor holds four rows; layernorm if it loads
 its vectors late. In a tile of 128×128 bf16, or of 64×64 f32, a row has 256 bytes, which one
 instruction of 16 lanes reads or writes, and each thread has four accesses or more outstanding.
+Blocks follow each other down the columns ("down"), so that they write next to each other.
 """
 
 from __future__ import annotations
@@ -66,6 +67,6 @@ def _transpositions(tiles: Any) -> list[Variant]:
         ):
             make = partial(tiles.transposing, dtype, (edge, edge), lanes, down=down)
             word = f"{edge}x{edge}, {lanes} lanes{' down' if down else ''}"
-            shown = (edge, lanes, down) == (size, 16, False)
+            shown = (edge, lanes, down) == (size, 16, True)
             found.append(Variant(f"transpose {name}", word, lambda _, make=make: make(), shown))
     return found
