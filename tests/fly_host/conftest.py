@@ -2,4 +2,10 @@
 
 from importlib.util import find_spec
 
-collect_ignore = [] if find_spec("torch") else ["test_torch.py"]
+_WITH_TORCH = (
+    "test_torch.py",
+    "native/test_guards.py",
+    "native/test_launchers.py",
+    "native/test_prepared.py",
+)
+collect_ignore = [] if find_spec("torch") else list(_WITH_TORCH)
