@@ -16,6 +16,7 @@ from fly_run.cpu import state
 from fly_run.cpu.compile import check_host
 from fly_run.cpu.execution import Launch
 from fly_run.cpu.loading import Kernel, Module, Region
+from fly_run.devices import zeroed_pages
 from fly_run.devices.options import Options, in_environment
 from fly_run.devices.protocol import FROM_DEVICE, TO_DEVICE, Function, Stream
 
@@ -81,11 +82,7 @@ class Cpu:
 
     def alloc(self, nbytes: int, label: str = "") -> int:
         """See Device."""
-        try:
-            memory = mmap.mmap(-1, max(1, nbytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        except (OSError, OverflowError, ValueError):
-            raise MissingError(f"there is no memory for {nbytes} more bytes") from None
-        host = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        memory, host = zeroed_pages.allocate(nbytes)
         self._own[host] = memory
         return self.adopt(host, nbytes, label=label or "memory of the device")
 

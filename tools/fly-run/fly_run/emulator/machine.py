@@ -23,6 +23,7 @@ from fly_image.amd.code_object import CodeObject, Kernel
 from fly_image.image import Image
 from fly_target import registry
 
+from fly_run.devices import zeroed_pages
 from fly_run.devices.options import MFMA, Options, in_environment
 from fly_run.devices.protocol import FROM_DEVICE, TO_DEVICE, Function, Stream
 from fly_run.emulator.engine import library
@@ -145,11 +146,7 @@ class Emulator:
 
     def alloc(self, nbytes: int, label: str = "") -> int:
         """See Device."""
-        try:
-            memory = mmap.mmap(-1, max(1, nbytes), mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        except (OSError, OverflowError, ValueError):
-            raise MissingError(f"there is no memory for {nbytes} more bytes") from None
-        host = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        memory, host = zeroed_pages.allocate(nbytes)
         address = self.adopt(host, nbytes, label=label or "memory of the device")
         self._own[address] = memory
         return address
