@@ -14,12 +14,13 @@ from __future__ import annotations
 import difflib
 import linecache
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from fly_common.errors import InputError, Place
 
 from fly_dialect.bindings import ir
-from fly_dialect.extension import namespaces, upstream
+from fly_dialect.extension import namespaces
 from fly_dialect.op_info import OpInfo
 from fly_dialect.op_table import every, find
 from fly_dialect.type_text import parse_type
@@ -38,10 +39,7 @@ _PREFIXES = tuple(f"{namespace}." for namespace in NAMESPACES)
 
 # The upstream dialects whose ops are built here by name. An op of a dialect that is not loaded
 # would be built as unregistered. The parser and MLIR's passes load the dialects that they need.
-_BUILT = (
-    *("arith", "cf", "func", "gpu", "llvm", "math", "memref", "scf", "ub", "vector"),
-    *upstream(),
-)
+_BUILT = ("arith", "cf", "func", "gpu", "llvm", "math", "memref", "scf", "ub", "vector")
 
 # MLIR's name for text that it parses from memory.
 PARSED_TEXT = "-"
@@ -58,6 +56,13 @@ def new_context() -> ir.Context:
     context = load(ir.Context(load_on_create_dialects=list(_BUILT)))
     context.enable_multithreading(False)
     return context
+
+
+def load_upstream(context: ir.Context, names: Iterable[str]) -> None:
+    """Loads MLIR's dialects of a backend. Their many types take longer to register than all others
+    together, so that this is left to who builds their ops."""
+    for name in names:
+        _ = context.dialects[name]
 
 
 def load(context: ir.Context) -> ir.Context:

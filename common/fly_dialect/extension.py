@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
 from fly_backend import registry
 from fly_backend.backend import Backend
 from fly_common.errors import MissingError
+from fly_common.record import field, record
 from fly_common.resolve import resolve
 
 from fly_dialect.op_info import OpInfo
 from fly_dialect.types import PtrSpec, Spec
 
 
-@dataclass(frozen=True)
+@record
 class Extension:
     """`atoms` maps each module to the types whose families it registers
     (`fly_dialect.atoms.registry`). `spaces` maps each address space to the check of a

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from fly_common.record import record
 
 if TYPE_CHECKING:
     from fly_dialect.inference.rules import Check, Infer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OpInfo:
     """`operands` and `results` are counts, several if some are optional; None is any number. `pure`
     ops have no side effects."""

@@ -108,6 +108,6 @@ def every() -> dict[str, OpInfo]:
 
 def op(name: str) -> OpInfo:
     """Like `find`, for a name that is in the table."""
-    if (info := find(name)) is None:
+    if (info := OPS.get(name) or find(name)) is None:
         raise KeyError(name)
     return info

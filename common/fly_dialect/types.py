@@ -21,9 +21,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from fly_common.record import record
 
 from fly_dialect.layouts.int_tuple import IntTuple, int_tuple, text
 from fly_dialect.layouts.layout import AnyLayout, ComposedLayout, Layout
@@ -63,7 +64,7 @@ def element_bytes(element: str) -> int:
     return (bits(element) + 7) // 8
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class IntTupleSpec:
     value: IntTuple
 
@@ -71,7 +72,7 @@ class IntTupleSpec:
         return f"!fly.int_tuple<{text(self.value)}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class LayoutSpec:
     layout: Layout
 
@@ -79,7 +80,7 @@ class LayoutSpec:
         return f"!fly.layout<{self.layout}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ComposedLayoutSpec:
     layout: ComposedLayout
 
@@ -87,7 +88,7 @@ class ComposedLayoutSpec:
         return f"!fly.composed_layout<{self.layout}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SwizzleSpec:
     swizzle: Swizzle
 
@@ -95,7 +96,7 @@ class SwizzleSpec:
         return f"!fly.swizzle<{self.swizzle}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CoordSwizzleSpec:
     swizzle: CoordSwizzle
 
@@ -103,7 +104,7 @@ class CoordSwizzleSpec:
         return f"!fly.coord_swizzle<{self.swizzle}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TileSpec:
     tile: Tile
 
@@ -111,7 +112,7 @@ class TileSpec:
         return f"!fly.tile<{self.tile}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PtrSpec:
     """A pointer to elements. `align` is in bytes; None is the element's own alignment. `space` is
     one of SPACES or a target's attribute (`#fly_rocdl.buffer_desc`)."""
@@ -138,7 +139,7 @@ class PtrSpec:
         return _parse_as(PtrSpec, "ptr", source)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MemRefSpec:
     """A view of memory: elements, an address space and a layout that counts in elements."""
 
@@ -169,7 +170,7 @@ class MemRefSpec:
         return _parse_as(MemRefSpec, "memref", source)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CoordTensorSpec:
     """A view of coordinates: the base plus the layout's offset, without memory."""
 
@@ -180,7 +181,7 @@ class CoordTensorSpec:
         return f"!fly.coord_tensor<{text(self.base)}, {self.layout}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class OtherSpec:
     """A fly type that is not parsed: its name and the text between the brackets."""
 

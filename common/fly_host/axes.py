@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from fly_common.errors import InputError
+from fly_common.record import record
 
 from fly_host.domain import (
     Allocation,
@@ -56,7 +56,7 @@ class Move(NamedTuple):
     after: tuple[Axis, ...]
 
 
-@dataclass(frozen=True)
+@record
 class Axes:
     """The logical domain, and the moves from there to the allocation domain."""
 

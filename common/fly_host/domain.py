@@ -25,16 +25,16 @@ canonical text, `split(3, 4) reorder(0, 3, 1, 2, 4)`; `parse` reads it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted, shortened
+from fly_common.record import record
 
 LARGEST = (1 << 63) - 1
 MOST_AXES = 64  # of a domain; torch's and NumPy's tensors have no more
 
 
-@dataclass(frozen=True)
+@record
 class Dynamic:
     """An expression of the graph in which the allocation is inferred; its text is `%index`."""
 
@@ -50,7 +50,7 @@ class Dynamic:
 Size = int | Dynamic
 
 
-@dataclass(frozen=True)
+@record
 class Split:
     axis: int
     factor: Size
@@ -66,7 +66,7 @@ class Split:
         return f"split({self.axis}, {self.factor}{how})"
 
 
-@dataclass(frozen=True)
+@record
 class Merge:
     axis: int
 
@@ -77,7 +77,7 @@ class Merge:
         return f"merge({self.axis})"
 
 
-@dataclass(frozen=True)
+@record
 class Reorder:
     permutation: tuple[int, ...]
 
@@ -98,7 +98,7 @@ class Reorder:
         return f"reorder({', '.join(map(str, self.permutation))})"
 
 
-@dataclass(frozen=True)
+@record
 class Broadcast:
     axis: int
 
@@ -109,7 +109,7 @@ class Broadcast:
         return f"broadcast({self.axis})"
 
 
-@dataclass(frozen=True)
+@record
 class Expand:
     axis: int
     extent: Size
@@ -125,7 +125,7 @@ class Expand:
 Step = Split | Merge | Reorder | Broadcast | Expand
 
 
-@dataclass(frozen=True)
+@record
 class Allocation:
     """A chain of steps from a tensor's shape to its allocation domain."""
 

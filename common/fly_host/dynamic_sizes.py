@@ -4,9 +4,9 @@ where `%0`, `%1`, … are its operands."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from fly_common.errors import InputError
+from fly_common.record import replace
 
 from fly_host.domain import Allocation, Dynamic, Expand, Size, Split, Step
 

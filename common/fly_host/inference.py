@@ -25,12 +25,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
 from itertools import product
 from math import gcd
 from typing import NamedTuple
 
 from fly_common.errors import InputError
+from fly_common.record import field, record, replace
 
 from fly_host.axes import Axis, Check, Move, forward
 from fly_host.domain import Allocation, Broadcast, Merge, Reorder, Split, Step
@@ -41,7 +41,7 @@ from fly_host.graph import Graph
 MOST_FACTORS = 1000
 
 
-@dataclass(frozen=True)
+@record
 class Inferred:
     """Indices of expressions. `strides` is None where the logical domain has none, for `reason`."""
 

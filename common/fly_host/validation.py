@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from fly_common.quoting import quoted
+from fly_common.record import field, record
 from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_host import program as made
@@ -28,7 +28,7 @@ def validate(program: Program) -> None:
     _Validation(program).run()
 
 
-@dataclass
+@record(frozen=False)
 class _Validation:
     program: Program
     ranks: dict[str, int] = field(default_factory=dict)  # of all tensors

@@ -7,16 +7,16 @@ values[3]                                          computed when it is first ask
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
+from fly_common.record import field, record
 
 from fly_host.integers import Undefined, binary, checked, show
 from fly_host.program import LEAVES, Expression, Program
 
 
-@dataclass(frozen=True)
+@record
 class Extents:
     """What a program may ask about a tensor: extents and strides in elements."""
 
@@ -24,7 +24,7 @@ class Extents:
     strides: tuple[int, ...]
 
 
-@dataclass
+@record(frozen=False)
 class Values:
     """The values of expressions, each computed once. `tensors` and `variables` grow as steps make
     them; `assign` and `see` drop what depends on what they change."""

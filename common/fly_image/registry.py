@@ -8,9 +8,9 @@ group `fly.images`, each a `Format`. They are searched only if no row here match
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from fly_common import artifact
+from fly_common.record import record
 from fly_common.resolve import entry_points, resolve
 
 from fly_image.elf import EM_AMDGPU, EM_CUDA
@@ -19,7 +19,7 @@ from fly_image.image import Image
 GROUP = "fly.images"
 
 
-@dataclass(frozen=True)
+@record
 class Format:
     """`recognises` tests a file's first bytes. `reader` names a function of (data, name) that
     returns the Image, or raises InputError located at `name`."""

@@ -8,10 +8,11 @@ unsigned zero (there is no -0), Z the NaN where -0 would be.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+
+from fly_common.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SmallFloat:
     """A format with a sign, an exponent and `mantissa` bits of fraction. The least normal number is
     2**`least`. `greatest` is the encoding of the greatest finite number; the encodings above it are
@@ -66,7 +67,7 @@ class SmallFloat:
         return magnitude if self.is_unsigned_zero and magnitude == 0 else negative | magnitude
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scale:
     """E8M0, the format of block scales: the powers of two from 2**-127 to 2**127, and NaN."""
 

@@ -17,11 +17,11 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from hashlib import sha256
 
 from fly_common import paths, process
 from fly_common.errors import MissingError
+from fly_common.record import record
 
 MARK = b"fly-library 1\n"
 DIGEST = 32  # bytes of a sha256
@@ -31,7 +31,7 @@ PATIENCE = 1.0  # seconds before a message, if stderr is not a terminal
 KEEP = "set FLY_CACHE_DIR to a writable directory with 10 MB of free space"
 
 
-@dataclass(frozen=True)
+@record
 class Recipe:
     """How to build a library: `build` returns its bytes. `noun` is its name in messages, `takes`
     the build time ("about 5 s")."""

@@ -10,9 +10,10 @@ import ast
 import contextlib
 import os
 import re
-from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING
+
+from fly_common.record import record
 
 if TYPE_CHECKING:
     from fly_store.store import Store
@@ -24,7 +25,7 @@ DAMAGED = (ValueError, SyntaxError, KeyError, TypeError, MemoryError, RecursionE
 _PART = re.compile(r"[^\s|,()]+")
 
 
-@dataclass(frozen=True)
+@record
 class _Entry:
     time: float
     input: str

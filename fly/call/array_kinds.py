@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import MissingError
+from fly_common.record import record
 from fly_numerics.element_types import ELEMENT_TYPES
 from fly_run.launch.arrays import NUMPY, Arrays
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 
-@dataclass(frozen=True)
+@record
 class TorchArrays:
     """torch's tensors on a device. See `fly_run.launch.arrays.Arrays`."""
 

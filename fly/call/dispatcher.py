@@ -20,9 +20,9 @@ import ctypes
 import sys
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from fly_common.record import field, record
 from fly_host.native import library
 from fly_host.native.builtin import builtin
 from fly_host.native.probing import check_python
@@ -46,7 +46,7 @@ from fly.call.dispatch_table import (
 TAGGED = sys.version_info < (3, 13)
 
 
-@dataclass(frozen=True)
+@record
 class State:
     """What a compiled function depends on, as far as identity tells: `names` as (dictionary, key,
     value), where MISSING stands for a key that is not there; `whole` dictionaries, which must keep
@@ -79,7 +79,7 @@ class State:
         return {id(space): space for space in (*(row[0] for row in self.names), *self.whole)}
 
 
-@dataclass(frozen=True)
+@record
 class Rules:
     """What a call must be like for a launcher that was made for `count` arguments: it gets those in
     `passed`; `fixed` holds (position, type, value) of those that must be of this very type, and
@@ -93,7 +93,7 @@ class Rules:
 ANY: Any = object()
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class Dispatcher:
     """The builtin of one state. `busy` is the address of a 64-bit word that is not 0 while this
     process traces: then no call is the dispatcher's."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from fly_backend import choice
+from fly_common import collector
 from fly_common.errors import FlyError, UsageError
 from fly_common.quoting import quoted
+from fly_common.record import field, record
 from fly_store.store import default_store, key_of
 from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
@@ -43,7 +44,7 @@ class _Fast:
     __slots__ = ("_native",)
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class JitFunction(_Fast, HostFunction):
     """The result of `@fly.jit`. Call it with arrays and numbers; kernels write into the arrays."""
 
@@ -233,7 +234,7 @@ class JitFunction(_Fast, HostFunction):
             identity = chosen.identity()
             if (kept := self._kept.get((*what, identity))) is not None:
                 return kept, identity
-        with Prefetch(chosen) as prefetch:
+        with collector.paused(), Prefetch(chosen) as prefetch:
             if module is None:
                 traced = f"{reached.digest} {signature}"
                 module = self._traced(given, chosen.target, traced, prefetch.start)
@@ -256,7 +257,7 @@ class JitFunction(_Fast, HostFunction):
         stored if a dependency changed in the meantime, such as the function's file."""
         from fly_trace import fingerprint
 
-        digest = self._dependencies.digest
+        reached = self._dependencies
 
         def trace() -> bytes:
             working()
@@ -268,7 +269,7 @@ class JitFunction(_Fast, HostFunction):
                 trace,
                 label="trace",
                 suffix=".mlir",
-                valid=lambda: dependency_hash(self.function).digest == digest,
+                valid=reached.holds_on_disk,
             )
 
         # One trace serves all targets unless the program queries its target. Then the module names

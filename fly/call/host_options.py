@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
+from fly_common.record import record
 from fly_run.launch import readers
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 VARIABLE = "FLY_HOST"
 
 
-@dataclass(frozen=True)
+@record
 class CompileOptions:
     """`fly.CompileOptions`: how the host program of a function is run.
 

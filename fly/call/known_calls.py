@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from fly_backend import choice
 from fly_common import cuda_toolkit, toolchain
 from fly_common.environment import Snapshot, watcher
 from fly_common.options import KEYWORDS
+from fly_common.record import field, record
 
 from fly.call.compiled import Compiled
 from fly.call.host_options import VARIABLE, CompileOptions
@@ -40,7 +40,7 @@ VARIABLES = (
 environment_now = watcher(*VARIABLES)
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class KnownCalls:
     """The state behind a function's fast path, valid as long as nothing that its code depends on
     changes. `dependencies` and `environment` are compared at each call. The chain's identity is

@@ -13,9 +13,9 @@ import sys
 import time
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from fly_common.record import field, record
 from fly_host.native.unavailable import NotCompiled, Unavailable
 from fly_run.launch import runtime
 from fly_trace.core import tracing
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _every: weakref.WeakSet[NativeCalls] = weakref.WeakSet()
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class NativeCalls:
     """The native code for the calls of one function, as long as its dependencies hold."""
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from fly_common import prefetch
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.quoting import quoted
+from fly_common.record import record, replace
 from fly_store import identity
 from fly_store.store import Store, default_store, key_of
 
@@ -26,7 +26,7 @@ from fly.chains.stage import Stage
 SOURCE_SUFFIX = ".mlir"  # the suffix of a chain's input
 
 
-@dataclass(frozen=True)
+@record
 class Chain:
     """`stages` are in the order they run. `target` is the GPU that the first stage compiles for,
     `backend` the backend whose stages they are; None is that of the target."""

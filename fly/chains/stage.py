@@ -8,12 +8,12 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from fly_common import prefetch, process, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.prefetch import Command
+from fly_common.record import record
 from fly_store import file_digests, identity
 
 # These are looked up in the LLVM that all tools use, not on PATH.
@@ -26,7 +26,7 @@ OWN_PROGRAMS = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class Stage:
     """`run` turns the artifact before this stage into the one after it.
 
@@ -89,7 +89,7 @@ class Stage:
         )
 
 
-@dataclass(frozen=True)
+@record
 class _Command:
     words: tuple[str, ...]
     folder: str

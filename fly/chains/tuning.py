@@ -11,12 +11,12 @@ import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
 from typing import Any, TypedDict
 
 from fly_common.errors import UsageError
 from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
+from fly_common.record import fields_of, record
 
 LEVELS = (0, 1, 2, 3)
 
@@ -34,7 +34,7 @@ class Keywords(TypedDict, total=False):
     disable_passes: Sequence[str]
 
 
-@dataclass(frozen=True)
+@record
 class Tuning:
     """`opt_level` is opt's -O; None omits opt. `opt_pipeline` is a pipeline in opt's syntax
     ("default<O3>,my-pass") and replaces the level. `opt_plugins` are pass plugins that opt loads.
@@ -108,7 +108,7 @@ _READERS: dict[str, Callable[[str], Any]] = {
     "lines": _lines,
     "words": _words,
 }
-assert list(KEYWORDS) == [field.name for field in fields(Tuning)]
+assert list(KEYWORDS) == list(fields_of(Tuning))
 assert set(KEYWORDS) == set(Keywords.__annotations__)
 
 

@@ -7,14 +7,16 @@ import os
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from opcode import opmap
+from operator import itemgetter
 from types import CodeType
 from typing import Any
 
 from fly_common.errors import InputError, Place
+from fly_common.record import record
 
 _STARTED = time.time()
+_END_LINE = itemgetter(1)  # of a position: line, end line, columns
 
 _LOAD_GLOBAL = opmap["LOAD_GLOBAL"]
 # Class bodies inside functions look names up in their own namespace first.
@@ -29,7 +31,7 @@ _IMPORTS = {opmap["IMPORT_NAME"]}
 _ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
 
 
-@dataclass(frozen=True)
+@record
 class Names:
     """`paths` holds each global with the attributes that follow it directly: `fx.math.exp` is
     ("fx", "math", "exp"). `writes` holds the globals assigned, `imports` the modules imported.
@@ -90,8 +92,8 @@ def source_of(code: CodeType) -> str:
 
 def _last_line(code: CodeType) -> int:
     """The last source line that `code` was made from, and so any code within it."""
-    ends = (end for _, end, _, _ in code.co_positions() if end is not None)
-    return max(ends, default=code.co_firstlineno)
+    ends = map(_END_LINE, code.co_positions())
+    return max(filter(None, ends), default=code.co_firstlineno)
 
 
 def _operations(code: CodeType) -> Iterator[tuple[int, int]]:

@@ -120,7 +120,8 @@ def follow_code(walk: Traversal, code: types.CodeType) -> None:
             follow_code(walk, constant)
         else:
             _follow_constant(walk, constant)
-    walk.emit(source_of(code))
+    walk.sources.append((code, source := source_of(code)))
+    walk.emit(source)
 
 
 def _follow_constant(walk: Traversal, value: Any) -> None:

@@ -17,15 +17,17 @@ from __future__ import annotations
 import abc
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from fly_common.record import record
+
+from fly.dependencies.bytecode import source_of
 from fly.dependencies.function_parts import MISSING, contents_of, keys_and_values, parts_of
 from fly.dependencies.kinds import KINDS
 from fly.dependencies.traversal import Traversal, Unfollowed
 
 
-@dataclass(frozen=True)
+@record
 class DependencyHash:
     """`digest` is None if something could not be followed; `reason` then says what."""
 
@@ -35,6 +37,7 @@ class DependencyHash:
     cells: tuple[tuple[types.CellType, Any], ...] = ()
     functions: tuple[tuple[types.FunctionType, tuple[Any, ...]], ...] = ()
     classes: tuple[tuple[type, tuple[Any, ...]], ...] = ()
+    sources: tuple[tuple[types.CodeType, str], ...] = ()
     mutables: tuple[tuple[Any, str | None], ...] = ()
     caches: tuple[Any, ...] = ()
     registrations: object = None  # state of ABC registrations, if `isinstance` may use them
@@ -51,6 +54,10 @@ class DependencyHash:
             and not any(cache.cache_info().currsize for cache in self.caches)
             and (self.registrations is None or self.registrations == abc.get_cache_token())
         )
+
+    def holds_on_disk(self) -> bool:
+        """Returns whether nothing has changed, nor has a function's source in its file."""
+        return self.holds() and all(source_of(code) == text for code, text in self.sources)
 
 
 def dependency_hash(function: Any) -> DependencyHash:
@@ -69,6 +76,7 @@ def dependency_hash(function: Any) -> DependencyHash:
         cells=tuple(walk.cells),
         functions=tuple(walk.functions),
         classes=tuple(walk.classes),
+        sources=tuple(walk.sources),
         mutables=mutables,
         caches=tuple(walk.caches),
         registrations=walk.registrations,

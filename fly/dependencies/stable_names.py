@@ -124,10 +124,11 @@ def is_written_in_python(made: type) -> bool:
 
 
 def is_frozen(made: type) -> bool:
-    """Returns whether a class is one of this project's frozen dataclasses, whose objects do not
-    change. (Other frozen dataclasses may be changed by `object.__setattr__`.)"""
-    parameters = getattr(made, "__dataclass_params__", None)
-    return parameters is not None and parameters.frozen and is_own(module_of(made))
+    """Returns whether a class is one of this project's frozen records or dataclasses, whose objects
+    do not change. (Those of other frozen classes may be changed by `object.__setattr__`.)"""
+    settings = getattr(made, "__dataclass_params__", None)
+    frozen = getattr(made, "__record_frozen__", False) or getattr(settings, "frozen", False)
+    return frozen and is_own(module_of(made))
 
 
 def is_generated(code: types.CodeType) -> bool:

@@ -10,10 +10,10 @@ import struct
 import sys
 import types
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, TypeAlias
 
+from fly_common.record import field, record
 from fly_host import library
 
 from fly.dependencies import stable_names
@@ -39,7 +39,7 @@ class Unfollowed(Exception):
     """A value whose influence on the trace cannot be determined."""
 
 
-@dataclass
+@record(frozen=False)
 class Traversal:
     kinds: Kinds
     hash: Any = field(default_factory=lambda: sha256(sys.version.encode()))
@@ -49,6 +49,7 @@ class Traversal:
     cells: list[tuple[types.CellType, Any]] = field(default_factory=list)
     functions: list[tuple[types.FunctionType, tuple[Any, ...]]] = field(default_factory=list)
     classes: list[tuple[type, tuple[Any, ...]]] = field(default_factory=list)
+    sources: list[tuple[types.CodeType, str]] = field(default_factory=list)
     mutables: list[Any] = field(default_factory=list)
     caches: list[Any] = field(default_factory=list)  # caches of functools, all of them empty
     registrations: object = None  # state of ABC registrations, if `isinstance` may use them

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import fly_llc
 import fly_opt
 import pytest
 from fly_common import options
+from fly_common.record import fields_of
 from fly_llc import cli
 
 
 def test_each_field_has_a_row():
-    opt_py = {field.name for field in dataclasses.fields(fly_opt.Options)}
+    opt_py = set(fields_of(fly_opt.Options))
     assert set(options.of_stage("opt-py")) == opt_py
     assert set(options.of_stage("llc")) == set(fly_llc.Options.__annotations__)
 

@@ -6,9 +6,10 @@ import dataclasses
 import functools
 import subprocess
 import sys
+from typing import ClassVar
 
 import pytest
-from fly_common.record import field_names, is_record, record, replace
+from fly_common.record import as_dict, field, field_names, fields_of, is_record, record, replace
 
 
 def point(decorator):
@@ -98,3 +99,110 @@ def test_fields_by_name():
     assert is_record(Ours(1))
     assert not is_record(Theirs(1))
     assert not is_record(Ours)
+
+
+def with_fields(decorator, field):
+    @decorator
+    class Kept:
+        size: int
+        names: list[str] = field(default_factory=list)
+        hidden: int = field(default=3, repr=False)
+        later: int = field(init=False)
+
+    return Kept
+
+
+def mutable(decorator):
+    return decorator(frozen=False) if decorator is record else decorator
+
+
+def test_fields_are_described_as_in_dataclasses():
+    ours = with_fields(mutable(record), field)
+    theirs = with_fields(mutable(dataclasses.dataclass), dataclasses.field)
+    one, other = ours(1, hidden=4), theirs(1, hidden=4)
+    one.later = other.later = 5
+    assert repr(one) == repr(other)
+    assert vars(one) == vars(other)
+    assert ours(2).names is not ours(2).names
+    assert list(fields_of(ours)) == list(fields_of(theirs)) == ["size", "names", "hidden", "later"]
+    for kind in (fields_of(ours), fields_of(theirs)):
+        assert [name for name, item in kind.items() if item.is_required] == ["size"]
+        assert kind["hidden"].default == 3
+    for kind in (ours, theirs):
+        with pytest.raises(TypeError):
+            kind(1, later=2)
+        with pytest.raises(TypeError):
+            hash(kind(1))
+
+
+def test_a_record_that_is_not_compared_is_itself():
+    for decorator in (record, dataclasses.dataclass):
+
+        @decorator(frozen=False, eq=False)
+        class Node:
+            value: int
+
+        one = Node(1)
+        one.value = 2
+        assert (one.value, one == Node(2), one in {one}) == (2, False, True)
+
+
+def test_fields_are_inherited():
+    for decorator in (record, dataclasses.dataclass(frozen=True)):
+
+        @decorator
+        class Base:
+            kind: ClassVar[str] = "base"
+            x: int
+            y: int = 1
+
+        @decorator
+        class Derived(Base):
+            z: int = 2
+            y: int = 5
+
+        assert repr(Derived(7)) == f"{Derived.__qualname__}(x=7, y=5, z=2)"
+        assert Derived(7) == Derived(7, 5, 2) != Base(7, 5)
+        assert Derived(1, 2, 3).z == 3
+
+
+def test_methods_of_the_class_stay():
+    @record
+    class Text:
+        value: str
+
+        def __eq__(self, other: object) -> bool:
+            return isinstance(other, Text) and self.value.lower() == other.value.lower()
+
+        def __hash__(self) -> int:
+            return hash(self.value.lower())
+
+        def __repr__(self) -> str:
+            return "a text"
+
+    assert (Text("A") == Text("a"), len({Text("A"), Text("a")}), repr(Text("a"))) == (
+        True,
+        1,
+        "a text",
+    )
+
+
+def test_the_thousandth_is_as_the_first():
+    """A class of which many are made gets another `__init__`."""
+    kind = point(record)
+    first = [kind(*values, **named) for values, named in CALLS]
+    for _ in range(1000):
+        assert kind(1, name="q") == kind(1, 2, "q")
+    assert [kind(*values, **named) for values, named in CALLS] == first
+    assert vars(kind(1)) == vars(Theirs(1))
+    for values, named in WRONG:
+        with pytest.raises(TypeError):
+            kind(*values, **named)
+    with pytest.raises(AttributeError):
+        kind(1).x = 2
+
+
+def test_records_within_records_as_dicts():
+    made = as_dict({"points": (Ours(1), [Ours(2)])})
+    plain = {"x": 1, "y": 2, "name": "p"}
+    assert made == {"points": (plain, [{**plain, "x": 2}])}

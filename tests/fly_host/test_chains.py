@@ -1,9 +1,8 @@
 """A sample of the random chains of `python -m host_chains`, and that it tells what is wrong."""
 
-import dataclasses
-
 import pytest
 from fly_common.errors import InputError
+from fly_common.record import replace
 from fly_host.axes import Check
 from fly_host.domain import Allocation
 from fly_host.graph import Graph
@@ -58,7 +57,7 @@ def changed(field, change):
 
     def wrong(graph, shape, allocation):
         found = infer(graph, shape, allocation)
-        return dataclasses.replace(found, **{field: change(graph, getattr(found, field))})
+        return replace(found, **{field: change(graph, getattr(found, field))})
 
     return wrong
 

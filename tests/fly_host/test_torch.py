@@ -1,9 +1,8 @@
 """Strides as torch has them. tests/host_chains views torch's tensors through random chains."""
 
-import dataclasses
-
 import pytest
 import torch
+from fly_common.record import replace
 from fly_host.domain import Allocation, parse
 from fly_host.graph import Graph
 from fly_host.inference import infer
@@ -48,7 +47,7 @@ def test_torch_tells_what_is_too_large_to_enumerate(field, monkeypatch):
     def wrong(graph, shape, allocation):
         found = infer(graph, shape, allocation)
         more = found.strides[::-1] if field == "strides" else shape[0]
-        return dataclasses.replace(found, **{field: more})
+        return replace(found, **{field: more})
 
     chain = Chain((2**33, 6), (("split", 1, 2, True, False),))
     assert judge.differences(chain, Choice.of_seed(1)) == []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import combinations
+
+from fly_common.record import record
 
 from fly_dialect.algebra import leaf
 from fly_dialect.algebra.arithmetic import product
@@ -59,7 +60,7 @@ def ordered_strides(shape: Tree, order: Tree) -> Tree:
     return strides(shape, order)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Place:
     """A leaf of the order: its number, if known, and the size of the part that it orders."""
 

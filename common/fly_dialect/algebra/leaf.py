@@ -29,6 +29,8 @@ def integer(leaf: Leaf) -> Integer:
 
 def alike(lhs: Leaf, rhs: Leaf) -> tuple[Integer, Integer]:
     """Both integers. An Int is converted to a leaf of the pass if the other operand is one."""
+    if isinstance(lhs, Int) and isinstance(rhs, Int):
+        return lhs, rhs
     lhs, rhs = integer(lhs), integer(rhs)
     if isinstance(lhs, Int):
         return (lhs if isinstance(rhs, Int) else rhs.constant(lhs)), rhs

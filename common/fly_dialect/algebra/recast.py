@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from math import gcd
+
+from fly_common.record import record, replace
 
 from fly_dialect.algebra import leaf
 from fly_dialect.layouts.int_tuple import Tree, static_value
@@ -31,7 +32,7 @@ def recast_layout(layout: AnyLayout, old_bits: int, new_bits: int) -> AnyLayout:
     return layout
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Wider:
     """Recasts to elements `factor` times as wide."""
 
@@ -58,7 +59,7 @@ class _Wider:
         return _shifted(swizzle, -_exponent(self.factor))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Narrower:
     """Recasts to elements `factor` times as narrow."""
 

@@ -1,6 +1,6 @@
 """The two interfaces of instructions that can be atoms: CopyOp and MmaOp.
 
-A copy or matrix instruction is a frozen dataclass. Its fields are the type's parameters, its
+A copy or matrix instruction is a record. Its fields are the type's parameters, its
 `__str__` is the type's text. It defines, as layouts, which threads execute it together and which
 thread holds which element. Nothing here depends on MLIR or on how the instruction is lowered, so a
 new instruction needs a class in one module of this package and no new op.
@@ -16,14 +16,15 @@ the tile of the instruction:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import ClassVar, Self
+
+from fly_common.record import record
 
 from fly_dialect.layouts.layout import Layout
 from fly_dialect.layouts.scanner import Scanner
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StateField:
     """A value that an atom carries besides its type, set by `fly.atom.set_value`: its name, its
     integer type and its initial value."""

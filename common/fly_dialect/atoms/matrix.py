@@ -8,8 +8,9 @@ A family lists its forms. Any other form is refused with an error that suggests 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Self
+
+from fly_common.record import field, fields_of, record
 
 from fly_dialect.atoms import reading
 from fly_dialect.atoms.interface import MmaOp
@@ -21,7 +22,7 @@ def option(text: str, default: int | bool) -> Any:
     return field(default=default, metadata={"text": text})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Form:
     """A shape with its element types, and the sets of matrix instructions that include it
     (`Target.matrix`)."""
@@ -43,7 +44,7 @@ class Form:
         return f"({self.a}, {self.b}) -> {self.acc}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WaveMma(MmaOp):
     """A matrix instruction that a wave executes together."""
 
@@ -77,9 +78,9 @@ class WaveMma(MmaOp):
     @property
     def parameters(self) -> str:
         pieces = [self.shape, self.types]
-        for item in fields(self):
+        for name, item in fields_of(type(self)).items():
             if text := item.metadata.get("text"):
-                value = getattr(self, item.name)
+                value = getattr(self, name)
                 pieces.append(f"{text} = {str(value).lower()}")
         return ", ".join(pieces)
 
@@ -87,12 +88,12 @@ class WaveMma(MmaOp):
     def read(cls, scanner: Scanner) -> Self:
         shape, types = reading.shape(scanner), reading.signature(scanner)
         options: dict[str, int | bool] = {}
-        for item in fields(cls):
+        for name, item in fields_of(cls).items():
             # Options have a fixed order; trailing ones may be omitted.
             if (text := item.metadata.get("text")) and scanner.take(","):
                 reading.key(scanner, text)
                 read = reading.flag if isinstance(item.default, bool) else reading.number
-                options[item.name] = read(scanner)
+                options[name] = read(scanner)
         return cls(*shape, *types, **options)
 
     @property

@@ -11,8 +11,9 @@ The parser also accepts `<(1,4,1):(0,1,0)>` for a layout or tile in a tiled type
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
+
+from fly_common.record import record
 
 from fly_dialect import algebra
 from fly_dialect.atoms import reading, registry
@@ -26,7 +27,7 @@ from fly_dialect.types import LayoutSpec, TileSpec, read_body, split_type
 NO_PERMUTATION = Tile((None, None, None))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CopyAtomSpec:
     """A copy instruction, and the width in bits of the values that its layouts count."""
 
@@ -66,7 +67,7 @@ class CopyAtomSpec:
         return f"!fly.copy_atom<{self.op}, {self.bits}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class MmaAtomSpec:
     """A matrix instruction."""
 
@@ -80,7 +81,7 @@ class MmaAtomSpec:
         return f"!fly.mma_atom<{self.op}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TiledCopySpec:
     """A copy atom repeated over threads and values. `layout_tv` maps (thread, value) to a position
     in the tile, with its first mode fastest."""
@@ -101,7 +102,7 @@ class TiledCopySpec:
         return f"!fly.tiled_copy<{self.atom}, {LayoutSpec(self.layout_tv)}, {TileSpec(self.tile)}>"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TiledMmaSpec:
     """A matrix atom repeated over waves. `atom_layout` distributes waves along M, N and K;
     `permutation` selects the rows and columns of the operands that are processed together."""

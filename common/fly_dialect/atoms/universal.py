@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
+
+from fly_common.record import record
 
 from fly_dialect.atoms import reading
 from fly_dialect.atoms.interface import CopyOp, MmaOp
@@ -46,7 +47,7 @@ class ThreadCopy(CopyOp):
         return one_thread_bits(self.copied_bits)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SizedCopy(ThreadCopy):
     """A copy whose only parameter is the number of bits."""
 
@@ -66,7 +67,7 @@ class SizedCopy(ThreadCopy):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class UniversalCopy(SizedCopy):
     """`!fly.universal_copy<64>`: a load and a store of 64 bits, between any two address spaces."""
 
@@ -78,7 +79,7 @@ class UniversalCopy(SizedCopy):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class UniversalAtomic(ThreadCopy):
     """`!fly.universal_atomic<add, f32, "agent">`: updates the destination by the source's value.
 
@@ -118,7 +119,7 @@ def check_atomic(op: str) -> None:
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class UniversalFma(MmaOp):
     """`!fly.universal_fma<1x1x1, (f32, f32) -> f32>`: one thread, one multiply-add."""
 

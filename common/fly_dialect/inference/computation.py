@@ -14,9 +14,10 @@ values (integers carry SSA values) and gets code. Attributes are passed by name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from fly_common.record import record
 
 from fly_dialect import algebra
 from fly_dialect.layouts.int_tuple import Tree, is_tree
@@ -33,7 +34,7 @@ from fly_dialect.types import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """The parts of a memref or coord_tensor. `base` is a tree, or represents a pointer."""
 
@@ -41,7 +42,7 @@ class View:
     layout: AnyLayout
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Kind:
     """The kind of an operand: its name, and its specs."""
 
@@ -61,7 +62,7 @@ DIVISOR = Kind("a layout or tile", (LayoutSpec, TileSpec))
 MAP = Kind("a layout or swizzle", (*NARROW.specs, SwizzleSpec, CoordSwizzleSpec))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Computation:
     """An op: its function, the kinds of its operands, of which the last `optional` are optional,
     and the attributes that are passed by name. Those in `defaults` are optional."""

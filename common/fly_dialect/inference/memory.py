@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import gcd
+
+from fly_common.record import replace
 
 from fly_dialect import algebra
 from fly_dialect.extension import check_made_pointer

@@ -80,6 +80,8 @@ def is_static(value: Tree) -> bool:
 
 def static_value(leaf: Tree) -> int | None:
     """The value of a static leaf; None for any other leaf or tuple."""
+    if isinstance(leaf, Int):
+        return leaf.value
     if leaf is None or isinstance(leaf, (Basis, tuple)):
         return None
     return leaf.type.value
@@ -100,7 +102,7 @@ def are_layout(shape: object, stride: object) -> bool:
 
 
 def _is_leaf(value: object) -> bool:
-    if value is None or isinstance(value, (Int, Basis)):
+    if isinstance(value, Int) or value is None or isinstance(value, Basis):
         return True
     return isinstance(getattr(value, "type", None), Int)
 

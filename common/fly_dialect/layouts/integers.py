@@ -14,9 +14,10 @@ an SSA value and build code.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import gcd
 from typing import Any, Protocol
+
+from fly_common.record import record
 
 from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
 
@@ -58,7 +59,7 @@ class Integer(Protocol):
     def both(self, other: Any) -> Any: ...
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Int:
     """An integer of a shape, stride or coordinate: its value, or what is known of it.
 
@@ -70,17 +71,17 @@ class Int:
     width: int = 32
     divisibility: int = 1
 
-    def __post_init__(self) -> None:
-        if self.value is not None:
-            width = 32 if -INT32_MAX - 1 <= self.value <= INT32_MAX else 64
-            if self.width != width:
-                object.__setattr__(self, "width", width)
-            if self.divisibility != 1:
-                object.__setattr__(self, "divisibility", 1)
-        elif self.width not in (32, 64):
-            raise ValueError(f"an integer of a layout must have 32 or 64 bits, not {self.width}")
-        elif self.divisibility < 1:
-            raise ValueError(f"divisibility must be at least 1, not {self.divisibility}")
+    # Written out, because the algebra makes more of these than of all other records together.
+    def __init__(self, value: int | None, width: int = 32, divisibility: int = 1) -> None:
+        if value is not None:
+            width = 32 if -INT32_MAX - 1 <= value <= INT32_MAX else 64
+            divisibility = 1
+        elif width not in (32, 64):
+            raise ValueError(f"an integer of a layout must have 32 or 64 bits, not {width}")
+        elif divisibility < 1:
+            raise ValueError(f"divisibility must be at least 1, not {divisibility}")
+        fields = self.__dict__
+        fields["value"], fields["width"], fields["divisibility"] = value, width, divisibility
 
     @property
     def type(self) -> Int:
@@ -214,7 +215,7 @@ def _truncated(dividend: int, divisor: int) -> int:
     return quotient if (dividend < 0) == (divisor < 0) else -quotient
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Basis:
     """A stride along a coordinate instead of memory: `scale` (an Integer) steps along the mode at
     the path `modes`."""

@@ -13,8 +13,9 @@ This module also exports the parts of layouts.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TypeAlias
+
+from fly_common.record import record
 
 from fly_dialect.layouts.int_tuple import (
     IntTuple,
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Layout:
     """`shape:stride`. Converts Python integers and lists. Raises ValueError if not congruent."""
 
@@ -93,7 +94,7 @@ class Layout:
         return f"{text(self.shape)}:{text(self.stride)}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ComposedLayout:
     """`inner o offset o outer`: applies `outer` to the coordinate, adds `offset`, applies `inner`.
     Its shape is that of `outer`. It has no stride."""

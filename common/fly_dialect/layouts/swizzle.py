@@ -6,10 +6,10 @@ CoordSwizzle(3, 0, (0,), 2, (1,))   CS<3,0,[0],2,[1]>
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fly_common.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Swizzle:
     """`S<mask,base,shift>`: exclusive-ors the `mask` bits at `base` with those `shift` above."""
 
@@ -38,7 +38,7 @@ class Swizzle:
         return offset ^ ((offset & self.source_bits) >> self.shift)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class CoordSwizzle:
     """`CS<mask,base_row,[mode_row],base_col,[mode_col]>`: exclusive-ors `mask` bits of a
     coordinate's column with bits of its row. `mode_row` and `mode_col` are the paths to the two."""

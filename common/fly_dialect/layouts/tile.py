@@ -6,16 +6,16 @@ Tile(Int(4))                           4
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 
 from fly_dialect.layouts.integers import Int
 from fly_dialect.layouts.layout import Layout
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Tile:
     """For each mode an extent, a layout, a tile of the mode's modes, or None to leave it undivided.
     A single mode that is not in a tuple divides the whole layout. Everything is static. Python

@@ -13,7 +13,8 @@ after them, as described by `Form`. Columns change, line breaks are kept.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from fly_common.record import record
 
 from fly_dialect.text import lexical
 from fly_dialect.text.lexical import Rewriter
@@ -24,7 +25,7 @@ _NO_OPERANDS = re.compile(r"\s*\(\s*\)")
 _ENTRY = re.compile(r"([\w.$-]+)\s*=\s*")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Inline:
     """An attribute that is written among the operands.
 
@@ -52,7 +53,7 @@ class Inline:
         return f"{self.label} = {value}" if self.label else value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Form:
     """The text of an op: `inlines` are written among its operands, `angle` in angle brackets before
     them. If there are more than `trailing[0]` operands, the last is written after them as

@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from fly_common.errors import MissingError
+from fly_common.record import record
 
 NUMPY, TORCH = "numpy", "torch"
 # NumPy has these types from the package ml_dtypes, torch itself.
 _ML_DTYPES = ("bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz")
 
 
-@dataclass(frozen=True)
+@record
 class Bits:
     """A NumPy array of integers or raw bytes that holds the bits of a type that NumPy lacks:
     `dtype` is its name in torch and ml_dtypes."""

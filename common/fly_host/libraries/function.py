@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fly_common.errors import MissingError
 from fly_common.quoting import shortened
+from fly_common.record import record
 
 Extent: TypeAlias = Any  # an int, or what the tracer computes with
 
 
-@dataclass(frozen=True)
+@record
 class Like:
     """What a rule sees of a tensor, and says of one that is made. Without `strides`, in elements,
     it is C-contiguous."""
@@ -26,7 +26,7 @@ class Like:
         return len(self.shape)
 
 
-@dataclass(frozen=True)
+@record
 class Made:
     """What a function makes, and which extents must be equal: (a, b, what they are)."""
 
@@ -37,7 +37,7 @@ class Made:
 Rule: TypeAlias = "Callable[..., Like | Made]"
 
 
-@dataclass(frozen=True)
+@record
 class Registered:
     """A function that programs may call. Without `function`, it is what `name` imports.
     `takes_out`: it writes to a tensor that is given as `out=`; for another its result is copied."""

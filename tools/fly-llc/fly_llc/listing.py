@@ -7,10 +7,10 @@ import os
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fly_common import process
+from fly_common.record import record
 
 from fly_llc.codegen import assembly, llc, points
 from fly_llc.codegen.points import Point
@@ -29,7 +29,7 @@ LEGEND = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class Found:
     """The result of trying a pass. `before` and `after` are keys of WORDS."""
 

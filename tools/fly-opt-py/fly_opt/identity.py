@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 
@@ -18,7 +17,7 @@ def fingerprint(options: Options) -> str:
     """Returns a digest of the options, this compiler's sources, the MLIR bindings and the device
     libraries. Does not import MLIR, so that a warm cache hit does not pay for it."""
     parts = [
-        repr(dataclasses.astuple(options)),
+        repr(options),
         identity.sources("fly_opt", "fly_dialect", *identity.SHARED),
         identity.bindings(),
         *(lowering.identity() for lowering in _lowerings(options)),

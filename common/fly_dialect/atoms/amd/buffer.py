@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
+
+from fly_common.record import record
 
 from fly_dialect.atoms import reading
 from fly_dialect.atoms.amd.mfma import ALL, CDNA4
@@ -19,7 +20,7 @@ IMM_OFFSET = StateField("imm_offset", "i32")
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class BufferCopy(SizedCopy):
     """`!fly_rocdl.cdna3.buffer_copy<64, cache = 2>`: buffer_load or buffer_store, between registers
     and memory with a descriptor. `cache` is the cache policy: 0 cached, 2 non-temporal."""
@@ -53,7 +54,7 @@ class BufferCopy(SizedCopy):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class BufferCopyLds(SizedCopy):
     """`!fly_rocdl.cdna3.buffer_copy_lds<32>`: buffer_load … lds, from memory with a descriptor to
     LDS. The threads' words are consecutive, starting at the wave's first address."""
@@ -75,7 +76,7 @@ class BufferCopyLds(SizedCopy):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class BufferAtomic(ThreadCopy):
     """`!fly_rocdl.cdna3.buffer_atomic<add, f32>`: updates memory with a descriptor by the value of
     the source."""
@@ -107,7 +108,7 @@ class BufferAtomic(ThreadCopy):
         return (SOFFSET,)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AsyncLds(SizedCopy):
     """A load to LDS that completes only after `rocdl.wait.asyncmark`."""
 
@@ -122,7 +123,7 @@ class AsyncLds(SizedCopy):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class BufferLoadAsyncLDS(AsyncLds):
     """`!fly_rocdl.cdna4.buffer_load_async_lds<128>`: an asynchronous buffer_copy_lds."""
 
@@ -135,7 +136,7 @@ class BufferLoadAsyncLDS(AsyncLds):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class GlobalLoadAsyncLDS(AsyncLds):
     """`!fly_rocdl.cdna4.global_load_async_lds<128>`: asynchronous, from a global pointer to LDS."""
 

@@ -5,8 +5,9 @@ Source: the CDNA4 ISA manual, "LDS transpose loads". Sixteen threads execute one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
+
+from fly_common.record import record
 
 from fly_dialect.atoms import reading
 from fly_dialect.atoms.amd.mfma import CDNA4
@@ -21,7 +22,7 @@ THREADS = 16
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class LdsReadTranspose(CopyOp):
     """`!fly_rocdl.cdna4.lds_read_trans<trans = 16b, 64>`: thread t passes the address of row t of a
     tile in LDS and receives column t, in elements of `granularity` bits."""

@@ -7,10 +7,10 @@ with the behavior of the instructions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
 
+from fly_common.record import record
 from fly_target.target import FLOAT8
 
 from fly_dialect.atoms.interface import StateField
@@ -86,7 +86,7 @@ def accumulator_layout_f64(m: int, n: int) -> Layout:
     return Layout(((n, groups), m // groups), ((m, 1), groups))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cdna(WaveMma):
     """Base of MFMA and scaled MFMA: a wave of 64, square tiles."""
 
@@ -108,7 +108,7 @@ class Cdna(WaveMma):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class Mfma(Cdna):
     """`!fly_rocdl.cdna3.mfma<16x16x16, (f16, f16) -> f32>`: v_mfma_f32_16x16x16_f16."""
 
@@ -139,7 +139,7 @@ SCALED_FORMS = tuple(
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class MfmaScale(Cdna):
     """`!fly_rocdl.cdna4.mfma_scale<16x16x128, (f8E4M3FN, f4E2M1FN) -> f32, opselA = 0,
     opselB = 0>`: v_mfma_scale_f32_16x16x128_f8f6f4.

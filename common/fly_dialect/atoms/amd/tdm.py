@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar, Self
+
+from fly_common.record import record
 
 from fly_dialect.atoms import reading
 from fly_dialect.atoms.interface import CopyOp, StateField
@@ -20,7 +21,7 @@ TILE_STRIDE = -(2**31)
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class Tdm(CopyOp):
     """`!fly_rocdl.gfx1250.tdm<rank = 2, warps = 4, pad = 64, 8, cache = 0, barrier = false,
     timeout = false>`: tensor_load_to_lds or tensor_store_from_lds.

@@ -7,9 +7,10 @@ the behavior of the instructions. The layouts of gfx1250 are FlyDSL's.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
+
+from fly_common.record import record
 
 from fly_dialect.atoms.amd.mfma import OCP8, SCALED_ELEMENTS, check_scaled
 from fly_dialect.atoms.interface import StateField
@@ -41,7 +42,7 @@ def rows_layout(rows: int = 8) -> Layout:
     return Layout(((16, 2), rows), ((16, rows), 1))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wave32(WaveMma):
     """Base of the WMMA families: a wave of 32, and signedness of integer operands.
 
@@ -85,7 +86,7 @@ GFX11_FORMS = (
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class Gfx11Wmma(Wave32):
     """`!fly_rocdl.gfx11.wmma<16x16x16, (f16, f16) -> f32, signA = false, signB = false,
     clamp = false>`: v_wmma_f32_16x16x16_f16.
@@ -129,7 +130,7 @@ GFX120X_FORMS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Gfx12(Wave32):
     """Base of the WMMA of gfx120x and gfx1250, which have the same layouts."""
 
@@ -147,7 +148,7 @@ class Gfx12(Wave32):
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class Gfx120xWmma(Gfx12):
     """`!fly_rocdl.gfx120x.wmma<16x16x16, (bf16, bf16) -> f32, signA = false, signB = false,
     clamp = false>`: v_wmma_f32_16x16x16_bf16 of RDNA4."""
@@ -187,7 +188,7 @@ GFX1250_FORMS = (
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class Gfx1250Wmma(Gfx12):
     """`!fly_rocdl.gfx1250.wmma<16x16x32, (f16, f16) -> f32, signA = false, signB = false,
     clamp = false>`: v_wmma_f32_16x16x32_f16."""
@@ -217,7 +218,7 @@ GFX1250_SCALED_FORMS = (
 
 
 @register
-@dataclass(frozen=True, slots=True)
+@record
 class Gfx1250WmmaScale(WaveMma):
     """`!fly_rocdl.gfx1250.wmma_scale<16x16x128, (f8E4M3FN, f8E4M3FN) -> f32, opselA = 0,
     opselB = 0, modC = 0, reuseA = false, reuseB = false, blockSize = 32>`.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from fly_common.record import record
 
 # Words before a register (MIR reference manual, "Register Flags").
 REGISTER_FLAGS = frozenset(
@@ -18,7 +19,7 @@ _OTHER = re.compile(r"%(?:bb|stack|fixed-stack|const|jump-table|ir|ir-block|subr
 _INTEGER = re.compile(r"-?\d{1,20}")
 
 
-@dataclass
+@record(frozen=False)
 class Operand:
     """`text` is the operand as printed, without its flags.
 

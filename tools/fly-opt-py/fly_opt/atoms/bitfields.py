@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Field:
     """`width` bits starting at bit `offset`: a number, or the low bits of an i32 or i64."""
 

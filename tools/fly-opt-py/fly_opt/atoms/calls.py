@@ -11,8 +11,8 @@ A predicate becomes an scf.if around the whole call.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
+from fly_common.record import replace
 from fly_dialect.atoms.interface import CopyOp, MmaOp
 from fly_dialect.bindings import ir
 from fly_dialect.types import bits

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from fly_common.record import record
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
@@ -20,7 +20,7 @@ C = TypeVar("C", bound=CopyOp, covariant=True)
 M = TypeVar("M", bound=MmaOp, covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Memory:
     """A memref: its type, and its LLVM pointer or the value that a backend's space has for one."""
 
@@ -28,7 +28,7 @@ class Memory:
     pointer: ir.Value
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Copy(Generic[C]):
     """A copy to emit. Registers are values: a source is given as a value, a destination is the
     value that the emitter returns, of type `result`."""
@@ -47,7 +47,7 @@ class Copy(Generic[C]):
         return state_field(self.builder, self.op, self.state, name)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Multiply(Generic[M]):
     """A matrix instruction to emit: D = A·B + C on values of the types it takes."""
 
@@ -63,7 +63,7 @@ class Multiply(Generic[M]):
         return state_field(self.builder, self.op, self.state, name)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Operands:
     """The types that a matrix instruction takes for A, B and C."""
 

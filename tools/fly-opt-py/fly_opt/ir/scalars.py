@@ -7,9 +7,9 @@ operators return, so lowering an op gives the value its inferred type promises. 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_dialect.layouts.int_tuple import IntTuple, Tree, dynamic_leaves
 from fly_dialect.layouts.integers import Basis, Int
@@ -22,7 +22,7 @@ _COMMUTATIVE = frozenset(("arith.addi", "arith.muli", "arith.minsi"))
 _EQUAL, _SIGNED_LESS = 0, 2
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scalar:
     """A leaf; `value` is None if the type is static. A truth value (`less`, `equals`, `both`) is an
     i1, although its type has the 32 bits of any integer."""

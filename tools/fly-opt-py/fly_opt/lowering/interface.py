@@ -6,7 +6,7 @@ A backend's record (`fly_backend`) refers to its `Lowering`. Nothing here import
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Protocol
 
@@ -213,6 +213,21 @@ def of_name(name: str) -> Lowering | None:
     """Returns the lowering of the backend whose dialect has the op, type or space `name`."""
     backend = backend_of(name)
     return None if backend is None else of_backend(backend.name)
+
+
+def upstream_of(lowerings: Iterable[Lowering]) -> Iterator[str]:
+    """Yields the names of MLIR's dialects whose ops these lowerings build."""
+    chosen = list(lowerings)
+    for name, lowering in _loaded.items():
+        if lowering in chosen:
+            yield from registry.find(name).upstream
+
+
+def owners(passes: Container[str]) -> Iterator[Lowering]:
+    """Yields the lowerings in use that have one of these passes."""
+    for lowering in _loaded.values():
+        if any(name in passes for name in lowering.passes):
+            yield lowering
 
 
 def searched() -> Iterator[Lowering]:

@@ -1,9 +1,10 @@
 """The base class of passes written in Python.
 
-A pass is a frozen dataclass. Its fields *are* its options, its docstring *is* its help (the first
-line is what `--list-passes` prints), and `name` is its name in the pipeline text:
+A pass is a record (`fly_common.record`) or a frozen dataclass. Its fields *are* its options, its
+docstring *is* its help (the first line is what `--list-passes` prints), and `name` is its name in
+the pipeline text:
 
-    @dataclass(frozen=True)
+    @record
     class LayoutLowering(Pass):
         \"\"\"Lowers layout algebra to integer arithmetic.\"\"\"
 
@@ -21,18 +22,17 @@ operation's context with an unknown default location. It rejects input by raisin
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
+from fly_common.record import fields_of, record
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 
-@dataclass(frozen=True)
+@record
 class Pass:
     """A transformation of one operation in place."""
 
@@ -62,22 +62,20 @@ def make(kind: type[Pass], options: str) -> Pass:
     The type of a field's default determines how its value is parsed: bool, int, otherwise text. A
     bool without a value is true, as in MLIR.
     """
-    fields = {field.name.replace("_", "-"): field for field in dataclasses.fields(kind)}
+    fields = {name.replace("_", "-"): (name, one) for name, one in fields_of(kind).items()}
     values: dict[str, Any] = {}
     for word in options.split():
         key, equals, text = word.partition("=")
         if key not in fields:
             known = f"its options: {', '.join(fields)}" if fields else "it has no options"
             raise UsageError(f"pass {kind.name}: unknown option {quoted(key)}", hint=known)
-        field = fields[key]
-        values[field.name] = _value(kind, key, text if equals else "true", field.default)
+        name, field = fields[key]
+        values[name] = _value(kind, key, text if equals else "true", field.default)
     try:
         return kind(**values)
     except TypeError:
         needed = [
-            name
-            for name, field in fields.items()
-            if field.default is dataclasses.MISSING and field.name not in values
+            key for key, (name, field) in fields.items() if field.is_required and name not in values
         ]
         raise UsageError(f"pass {kind.name} needs the option {', '.join(needed)}") from None
 

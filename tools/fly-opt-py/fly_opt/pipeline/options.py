@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fly_common.record import record
 
 EMISSIONS = ("mlir", "llvm", "host", "host-llvm")
 
 
-@dataclass(frozen=True)
+@record
 class Options:
     """The options that determine the output's bytes.
 

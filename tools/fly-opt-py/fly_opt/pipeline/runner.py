@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, UsageError
 
+from fly_opt.lowering import interface
 from fly_opt.pipeline import registry
 from fly_opt.pipeline.text import ROOT, Nest, Step
 from fly_opt.reporting.diagnostics import Source, from_mlir, located
@@ -60,6 +61,10 @@ def check(pipeline: Nest) -> None:
 
 def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -> None:
     """Runs every pass except the emission. InputError if one of them rejects the module."""
+    from fly_dialect import dialect
+
+    names = {step.name for _, step in place_steps(pipeline)}
+    dialect.load_upstream(module.context, interface.upstream_of(interface.owners(names)))
     for anchors, step in place_steps(pipeline):
         if step.name in registry.EMISSIONS:
             continue

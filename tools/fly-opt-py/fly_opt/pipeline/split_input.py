@@ -13,9 +13,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from fly_common.errors import InputError, Place
+from fly_common.record import record
 
 from fly_opt.pipeline.options import Options
 from fly_opt.pipeline.stage import run as run_one
@@ -29,7 +29,7 @@ _EXPECTED = re.compile(
 )
 
 
-@dataclass(frozen=True)
+@record
 class Expected:
     kind: str
     line: int

@@ -13,16 +13,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from fly_common.errors import Place, UsageError
+from fly_common.record import record
 
 ROOT = "builtin.module"
 _NAME = re.compile(r"[A-Za-z0-9_.-]+")
 _SPACE = re.compile(r"\s*")
 
 
-@dataclass(frozen=True)
+@record
 class Step:
     """A pass: its name and its options as written, with white space collapsed."""
 
@@ -33,7 +33,7 @@ class Step:
         return f"{self.name}{{{self.options}}}" if self.options else self.name
 
 
-@dataclass(frozen=True)
+@record
 class Nest:
     """An anchor: its elements run on each operation named `anchor` directly inside the parent."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
+from fly_common.record import record
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 _SEE_CURRENT = re.compile(r"see current operation: (.*)", re.DOTALL)
 
 
-@dataclass(frozen=True)
+@record
 class Source:
     """The text that is being compiled, and its name in messages."""
 

@@ -6,14 +6,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TextIO
+
+from fly_common.record import field, record
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 
-@dataclass
+@record(frozen=False)
 class Observer:
     """Observes passes. `show(module) -> str` prints a module; it is called for dumps only."""
 

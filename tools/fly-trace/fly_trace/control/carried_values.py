@@ -8,10 +8,10 @@ must be the same on every path.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
@@ -159,7 +159,7 @@ def _equal(a: Any, b: Any) -> bool:
         return False
 
 
-@dataclass(frozen=True)
+@record
 class Carried:
     """How a leaf is carried: a scalar of `dtype`, or a value `like` that one.
 

@@ -10,10 +10,10 @@ import builtins
 import operator
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 
 from fly_trace.control import carried_values
 from fly_trace.control.carried_values import Mismatch, Undefined
@@ -246,7 +246,7 @@ def _loop_type(start: Any, stop: Any, step: Any) -> DType:
     return promote(default(start), default(stop))
 
 
-@dataclass(frozen=True)
+@record
 class Trips:
     """The parameters of scf.for: bounds and step, whether it compares them as unsigned, and the
     function from its counter to the loop variable."""

@@ -6,9 +6,8 @@ backend. Then the module names the target.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from fly_backend.registry import built_in, default, find
+from fly_common.record import record
 from fly_target import registry
 
 from fly_trace.core import tracing
@@ -16,7 +15,7 @@ from fly_trace.core import tracing
 HINT = f"specify it: fly-trace --target {default().default_target} (@fly.jit knows its own)"
 
 
-@dataclass
+@record(frozen=False)
 class Target:
     """`chip` is LLVM's name of a processor, or None. `asked` is set when the program queries it:
     the trace is then specific to this target."""

@@ -14,6 +14,7 @@ from fly_trace.rewrite import is_rewritten, is_users, uses_language
 _KEPT = """
     __dict__ __weakref__ __doc__ __module__ __annotations__ __abstractmethods__ _abc_impl
     __dataclass_fields__ __dataclass_params__ __match_args__ __slots__ __slotnames__
+    __record_fields__ __record_frozen__
     __static_attributes__ __firstlineno__ __annotate__ __annotations_cache__ __parameters__
     _member_map_ _value2member_map_ _member_names_ _unhashable_values_ _hashable_values_
     _new_member_ _use_args_ _member_type_ _value_repr_ _generate_next_value_

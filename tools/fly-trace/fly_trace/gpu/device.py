@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from fly_common.record import record
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
@@ -24,7 +25,7 @@ LEAST_LANES = 32  # of any wave
 SHARED_ALIGN = 16  # bytes: the widest access
 
 
-@dataclass(frozen=True)
+@record
 class Axes:
     """`fx.thread_idx` and similar: three i32 values. `op` is an op of the gpu dialect."""
 

@@ -11,10 +11,10 @@ of the tensor's type; the rest is computed when the program runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from fly_common.errors import InputError
+from fly_common.record import field, record
 from fly_dialect import dialect
 from fly_host import domain
 from fly_host.dynamic_sizes import placed
@@ -35,7 +35,7 @@ __all__ = ["Allocation", "empty", "empty_like"]
 VIEWS = ("logical", "allocation")
 
 
-@dataclass(frozen=True)
+@record
 class Allocation:
     """`fx.Allocation()`: a chain of steps from a tensor's shape to the axes of its memory. Factors
     and extents may be integers of the host function."""

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 from fly_dialect.layouts import layout as data
 from fly_dialect.types import IntTupleSpec
 
@@ -63,7 +63,7 @@ def scalar_of(leaf: data.Int, value: Any) -> Scalar:
     return Scalar(I64 if leaf.width == 64 else I32, value, leaf=leaf)
 
 
-@dataclass(frozen=True)
+@record
 class Basis:
     """A stride of `value` steps along mode `modes` of a coordinate, as in `2 * fx.E(0)`."""
 

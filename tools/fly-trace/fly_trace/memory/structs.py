@@ -11,13 +11,12 @@ in declaration order, each aligned as in C. The fields of a union overlap.
 
 from __future__ import annotations
 
-import dataclasses
 import inspect
 import sys
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import apply
@@ -31,7 +30,7 @@ __all__ = ["Align", "Array", "Struct", "Union", "struct", "union"]
 _RESERVED = frozenset(("replace", "peek", "poke"))
 
 
-@dataclass(frozen=True)
+@record
 class ArrayType:
     """`size` consecutive elements."""
 
@@ -68,7 +67,7 @@ class Array:
         return apply("make_view", self.ptr, layout)
 
 
-@dataclass(frozen=True)
+@record
 class AlignType:
     """A layout type with an increased alignment."""
 
@@ -118,7 +117,9 @@ class Record:
             object.__setattr__(self, name, _as(field, given[name]))
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise dataclasses.FrozenInstanceError(f"{name} of a struct can't be assigned; use replace")
+        from dataclasses import FrozenInstanceError
+
+        raise FrozenInstanceError(f"{name} of a struct can't be assigned; use replace")
 
     def replace(self, **changes: Any) -> Any:
         """The same value with some fields changed."""

@@ -16,7 +16,7 @@ from fly_common.errors import InputError, Place
 
 from fly_trace.core import locations
 from fly_trace.rewrite import nodes
-from fly_trace.rewrite.nodes import CONTROL
+from fly_trace.rewrite.nodes import CONTROL, walk
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
 
@@ -91,7 +91,7 @@ def _parse(file: str, source: str) -> ast.Module:
 def _functions(file: str, source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
     """The functions of a file by their first lines. Cached, so that a file is walked once."""
     found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
-    for node in ast.walk(_parse(file, source)):
+    for node in walk(_parse(file, source)):
         if isinstance(node, (ast.FunctionDef, ast.Lambda)):
             found.setdefault(_first_line(node), []).append(node)
     return found
@@ -107,7 +107,7 @@ def _compile(function: FunctionType) -> CodeType:
         new: ast.stmt = ast.Return(transformer.expression(_without_defaults(node)))
     else:
         plain = transformer.function(_without_defaults(node))
-        for argument in ast.walk(plain.args):
+        for argument in walk(plain.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
         # With its own name, the factory's local would hide a global that the body may use.
@@ -193,7 +193,7 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
             and any(node.body.col_offset == column for column in columns)
         ][-1:] or found[:1]
     if not found:
-        for node in ast.walk(tree):
+        for node in walk(tree):
             if isinstance(node, ast.AsyncFunctionDef) and node.name == function.__name__:
                 check(node, file)
         raise InputError(
@@ -231,7 +231,7 @@ def return_of(function: Any) -> locations.Position:
     """The position of a function's first return with a value."""
     found = [
         inner
-        for inner in ast.walk(_node(function))
+        for inner in walk(_node(function))
         if isinstance(inner, ast.Return) and inner.value is not None
     ]
     if not found:

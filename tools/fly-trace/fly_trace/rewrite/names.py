@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
+from fly_trace.rewrite.nodes import children, walk
+
 Names = frozenset[str]
 NOTHING: Names = frozenset()
 
@@ -35,7 +37,7 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
             found[node.rest] = None
         elif isinstance(node, (*COMPREHENSIONS, ast.Lambda)):
             return
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             visit(child)
 
     for node in nodes:
@@ -55,7 +57,7 @@ def read(*nodes: ast.AST | None) -> Names:
         inner.id
         for node in nodes
         if node is not None
-        for inner in ast.walk(node)
+        for inner in walk(node)
         if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)
     )
 
@@ -66,7 +68,7 @@ def captured(body: list[ast.stmt]) -> Names:
         *(
             read(inner)
             for node in body
-            for inner in ast.walk(node)
+            for inner in walk(node)
             if isinstance(inner, (*FUNCTIONS, ast.GeneratorExp))
         )
     )
@@ -198,7 +200,7 @@ def loop_escapes(loop: ast.For | ast.While) -> ast.stmt | None:
         if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
             return None
         inner = own and not isinstance(node, (ast.For, ast.While))
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             if found := visit(child, inner):
                 return found
         return None
@@ -219,7 +221,7 @@ def shared(body: list[ast.stmt]) -> list[str]:
         if isinstance(node, (ast.If, ast.For, ast.While)):
             found.update(dict.fromkeys(assigned([node])))
             return
-        for child in ast.iter_child_nodes(node):
+        for child in children(node):
             visit(child)
 
     for node in body:

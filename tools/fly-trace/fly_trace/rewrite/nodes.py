@@ -28,6 +28,27 @@ def copied(node: Any) -> Any:
     return new
 
 
+def children(node: ast.AST) -> list[ast.AST]:
+    """The nodes of a node's fields. Without the two generators of `ast.iter_child_nodes`, since the
+    trees of a kernel are walked often."""
+    found: list[ast.AST] = []
+    for name in node._fields:
+        value = getattr(node, name, None)
+        if isinstance(value, ast.AST):
+            found.append(value)
+        elif isinstance(value, list):
+            found += [inner for inner in value if isinstance(inner, ast.AST)]
+    return found
+
+
+def walk(node: ast.AST) -> list[ast.AST]:
+    """The nodes of a tree, each before those within it, in the order of `ast.walk`."""
+    found = [node]
+    for inner in found:
+        found += children(inner)
+    return found
+
+
 def call(name: str, *arguments: ast.expr, keywords: list[ast.keyword] | None = None) -> ast.Call:
     function = ast.Attribute(ast.Name(CONTROL, ast.Load()), name, ast.Load())
     return ast.Call(function, list(arguments), keywords or [])

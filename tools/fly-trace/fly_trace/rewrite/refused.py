@@ -7,6 +7,7 @@ import ast
 from fly_common.errors import InputError
 
 from fly_trace.core import locations
+from fly_trace.rewrite.nodes import walk
 
 # Node type → the message, and a hint.
 REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
@@ -38,7 +39,7 @@ if hasattr(ast, "TryStar"):
 def check(node: ast.AST, file: str) -> None:
     """Raises InputError at the first refused construct in source order."""
     for inner in sorted(
-        (inner for inner in ast.walk(node) if type(inner) in REFUSED),
+        (inner for inner in walk(node) if type(inner) in REFUSED),
         key=lambda inner: (inner.lineno, inner.col_offset),  # type: ignore[attr-defined]
     ):
         raise refuse_syntax(inner, file, *REFUSED[type(inner)])

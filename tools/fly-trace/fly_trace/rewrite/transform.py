@@ -14,7 +14,8 @@ Python. Whether a condition is dynamic is only known while tracing. A construct 
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
+
+from fly_common.record import field, record
 
 from fly_trace.rewrite import names as analysis
 from fly_trace.rewrite import nodes
@@ -38,7 +39,7 @@ _AUGMENTED = {
 }
 
 
-@dataclass
+@record(frozen=False)
 class _Scope:
     """A function or comprehension: the names it binds, and those that control flow may leave
     unassigned."""
@@ -47,7 +48,7 @@ class _Scope:
     checked: frozenset[str] = frozenset()
 
 
-@dataclass
+@record(frozen=False)
 class Transformer(ast.NodeTransformer):
     file: str
     scopes: list[_Scope] = field(default_factory=list)

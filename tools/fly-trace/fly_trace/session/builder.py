@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
 from fly_dialect.builders import building
+from fly_dialect.extension import upstream
 
 from fly_trace.control import objects
 from fly_trace.core import locations as places
@@ -69,6 +70,7 @@ class Builder:
         self.fastmath: Any = None  # the flags of operations on floats, as an attribute
         self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
         self._attributes: dict[Any, Any] = {}
+        self._unloaded = set(upstream())  # dialects of backends, of which no op was built yet
 
     def type(self, text: str) -> Any:
         found = self._types.get(text)
@@ -84,6 +86,10 @@ class Builder:
         attributes: Mapping[str, ir.Attribute] | None = None,
         regions: int = 0,
     ) -> ir.Operation:
+        namespace = name.partition(".")[0]
+        if namespace in self._unloaded:
+            self._unloaded.remove(namespace)
+            fly.load_upstream(self.context, (namespace,))
         return ir.Operation.create(
             name,
             results,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any, ClassVar, NoReturn, overload
 
 from fly_common.errors import InputError
+from fly_common.record import field, record
 
 from fly_trace.core import locations, tracing
 
@@ -22,7 +22,7 @@ def _function(function: Any, decorator: str) -> FunctionType:
     return function
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class KernelFunction:
     """A function that runs on the GPU. A call in the host function returns a KernelCall.
 
@@ -50,7 +50,7 @@ class KernelFunction:
         return builder.call_kernel(self, arguments, named)
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class HostFunction:
     """A function that launches kernels: an entry of a file. `fly.jit` creates a subclass that also
     runs it, with its own `options`."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import operator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
+from fly_common.record import record
 
 from fly_trace.core import locations, tracing
 from fly_trace.core.dialect_value import DialectValue
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 MOST_WORK_ITEMS = 1024  # per workgroup, on every target
 
 
-@dataclass(frozen=True)
+@record
 class Argument:
     """An argument of a kernel call: a tensor or scalar that is passed, or a constant for which the
     kernel is specialised."""
@@ -65,7 +65,7 @@ def _plain(value: Any) -> bool:
     return isinstance(value, (bool, int, float, str, bytes, type(None), DType))
 
 
-@dataclass(eq=False)
+@record(frozen=False, eq=False)
 class KernelCall:
     """`kernel(A, B, n)`: a call that waits for `.launch(grid=…, block=…)`."""
 

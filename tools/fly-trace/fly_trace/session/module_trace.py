@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from fly_common.errors import FlyError, InputError
+from fly_common.record import field, record
 from fly_dialect.bindings import ir
 
 import fly_trace.control.runtime  # noqa: F401  rewritten functions call it
@@ -44,7 +44,7 @@ class TracedKernel(NamedTuple):
     seen: Snapshot
 
 
-@dataclass
+@record(frozen=False)
 class ModuleTrace:
     """The module that is being built."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 
 from fly_trace.values.dtypes import DType
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from fly_trace.signatures.extents import Extent
 
 
-@dataclass(frozen=True)
+@record
 class Constexpr:
     """`fx.Constexpr[int]`: a compile-time constant. The kernel is specialised for each value."""
 
@@ -23,7 +23,7 @@ class Constexpr:
         return cls(kind)
 
 
-@dataclass(frozen=True)
+@record
 class Stream:
     """`fx.Stream`: a stream that launches may be ordered by; `fx.Stream(None)` is the current one,
     as a default value."""
@@ -31,7 +31,7 @@ class Stream:
     value: Any = None
 
 
-@dataclass(frozen=True)
+@record
 class TensorAnnotation:
     """`fx.Tensor[fx.Float32, "n", 4]`: an element type, and extents: numbers, names, None, or
     results of `fx.sym_int32`.

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 from fly_dialect.layouts.integers import Int
 
 __all__ = ["sym_int32", "sym_int64"]
 
 
-@dataclass(frozen=True)
+@record
 class Symbol:
     """An extent that several parameters share, and what is known of it in this place."""
 

@@ -24,11 +24,11 @@ import ast
 import inspect
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
+from fly_common.record import record, replace
 from fly_dialect.layouts.integers import Int
 from fly_numerics.element_types import ELEMENT_TYPES
 
@@ -39,7 +39,7 @@ from fly_trace.signatures.strides import c_strides
 from fly_trace.values.dtypes import DTYPES, EVERY, DType
 
 
-@dataclass(frozen=True)
+@record
 class TensorType:
     """`strides` are in elements. None means that the memory is C-contiguous."""
 
@@ -76,7 +76,7 @@ class TensorType:
         return f"{self.dtype.name}[{shape}:{','.join(map(extent_text, self.strides))}]"
 
 
-@dataclass(frozen=True)
+@record
 class ScalarType:
     dtype: DType
     default: Any = None
@@ -85,7 +85,7 @@ class ScalarType:
         return self.dtype.name
 
 
-@dataclass(frozen=True)
+@record
 class Constant:
     """A compile-time constant."""
 
@@ -95,7 +95,7 @@ class Constant:
         return f"the constant {quoted(self.value)}"
 
 
-@dataclass(frozen=True)
+@record
 class StreamType:
     """A stream, which a call may leave out."""
 

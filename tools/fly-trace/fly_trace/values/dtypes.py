@@ -18,10 +18,10 @@ stored, moved and converted, but there is no arithmetic in them.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 from fly_numerics.element_types import ELEMENT_TYPES, ElementType
 from fly_numerics.small_floats import FORMATS
 
@@ -30,7 +30,7 @@ class PromotionError(TypeError):
     """Two types that cannot be combined, or a Python number that does not fit."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class DType:
     """An element type. A call converts: `fx.Float32(x)`. `kind` is bool, int, uint or float."""
 

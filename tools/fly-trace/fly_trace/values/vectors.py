@@ -9,8 +9,9 @@ the operators, like `operators` does for scalars.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from fly_common.record import record
 
 from fly_trace.values import operators, vector_arithmetic
 from fly_trace.values.dtypes import DType
@@ -36,7 +37,7 @@ class ReductionOp:
     ADD, MUL, MAX, MIN = "add", "mul", "max", "min"
 
 
-@dataclass(frozen=True)
+@record
 class VectorType:
     """`fx.Float32x4`: a call makes a vector of 4 elements; `p.load(fx.Float32x4)` loads one."""
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fly_common import artifact
 from fly_common.errors import InputError, Place
+from fly_common.record import record
 from fly_host import text
 from fly_host.section import SECTION
 from fly_image.elf import ET_REL, SHT_SYMTAB, Elf, Symbol
@@ -20,7 +20,7 @@ LOCAL, GLOBAL = 0, 1  # symbol bindings
 _SETTINGS = {"xnack": 8, "sramecc": 10}
 
 
-@dataclass(frozen=True)
+@record
 class Input:
     """An object and its name in messages. `symbols` are in the order of its symbol table."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from fly_common import artifact
 from fly_common.errors import InputError, Place
+from fly_common.record import record
 from fly_host.section import SECTION
 from fly_image.nvidia import entries, ptx
 from fly_image.nvidia.program import read_program
@@ -18,7 +18,7 @@ _DEBUG = re.compile(r"^([ \t]*\.target[ \t]+\w+)[ \t]*,[ \t]*debug\b", re.MULTIL
 _LINES = re.compile(r"^[ \t]*\.loc[ \t]", re.MULTILINE)
 
 
-@dataclass(frozen=True)
+@record
 class Module:
     """PTX and its name in messages. `text` is for optimised code; `code` lacks its comments."""
 

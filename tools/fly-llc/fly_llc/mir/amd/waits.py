@@ -9,8 +9,8 @@ pending operations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from fly_common.record import record
 from fly_target.amd.processors import version
 from fly_target.amd.waits import BY_MAJOR, WaitField, Waits
 
@@ -20,7 +20,7 @@ from fly_llc.mir.instruction import Instruction
 MOST = 63  # the maximum of any counter on gfx9
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """A target's S_WAITCNT: the fields of its immediate by counter, "vm" and "lgkm". EXPCNT is not
     included, because it is never changed here."""
@@ -64,7 +64,7 @@ def layout(cpu: str) -> Layout | None:
     return None if found is None or found.split else Layout(found)
 
 
-@dataclass(frozen=True)
+@record
 class Pending:
     """`ages` maps each unit that a pending operation will write to the minimum number of operations
     of the counter that were issued after it. `unordered`: there are pending scalar loads, which may

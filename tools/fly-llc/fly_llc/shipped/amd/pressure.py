@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from fly_common.record import record
 
 from fly_llc import mir
 from fly_llc.mir.amd import registers
@@ -22,7 +23,7 @@ from fly_llc.shipped import arguments
 BANKS = {"v": "VGPRs", "a": "AGPRs", "s": "SGPRs"}
 
 
-@dataclass(frozen=True)
+@record
 class Peak:
     """The maximum number of live registers of a bank, and the block and instruction of it."""
 

@@ -9,9 +9,9 @@ The module is the backend's `fly_opt.lowering.interface.PointerSpaces`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fly_common.record import record
 from fly_dialect.amd.buffers import BUFFER_SPACE
 from fly_dialect.bindings import ir
 from fly_dialect.types import MemRefSpec, PtrSpec, Spec, element_bytes
@@ -102,7 +102,7 @@ def scaled(builder: Builder, elements: ir.Value, element: str) -> ir.Value:
     return builder.value("arith.muli", elements.type, [elements, builder.constant(size, 32)])
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """The location of an access: the descriptor and the offset in bytes."""
 

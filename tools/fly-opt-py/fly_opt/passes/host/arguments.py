@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.layouts.layout import ComposedLayout, Int
@@ -17,7 +17,7 @@ from fly_opt.passes.host.tensors import modes
 TOKEN = "!gpu.async.token"  # a stream, in FlyDSL's host functions too
 
 
-@dataclass(frozen=True)
+@record
 class Parameter:
     """An argument of the host function: its entry in the program, and its type."""
 

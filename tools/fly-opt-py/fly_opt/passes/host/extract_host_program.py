@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
+
+from fly_common.record import record
 
 from fly_opt.passes.base import Pass
 
 
-@dataclass(frozen=True)
+@record
 class ExtractHostProgram(Pass):
     """Turns the host function into the host program, the module's attribute fly.host_program.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
+from fly_common.record import record
 from fly_dialect.layouts.layout import Int
 from fly_dialect.types import MemRefSpec, plain_layout
 from fly_host.graph import Graph
 
 
-@dataclass(frozen=True)
+@record
 class TensorValue:
     """A tensor by its name, and its type. `shape` and `strides` are expressions where they are
     known by them; a tensor's own extents and strides are read else."""
@@ -42,7 +42,7 @@ class TensorValue:
         return made if isinstance(plain_layout(self.spec).shape, tuple) else made[0]
 
 
-@dataclass(frozen=True)
+@record
 class Layout:
     """The layout of a tensor."""
 

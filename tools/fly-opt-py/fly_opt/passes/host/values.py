@@ -8,10 +8,10 @@ The reader of the program rejects values that leave 64 bits or do not fit a kern
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fly_common.quoting import quoted
+from fly_common.record import field, record
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.layouts.int_tuple import IntTuple
@@ -30,7 +30,7 @@ from fly_opt.passes.host.tensors import Layout, TensorValue
 Tree: TypeAlias = "int | tuple[Tree, ...]"
 
 
-@dataclass(frozen=True)
+@record
 class MadeLayout:
     """A layout that the host function builds."""
 
@@ -43,7 +43,7 @@ class MadeLayout:
         return self.shape, self.stride
 
 
-@dataclass(frozen=True)
+@record
 class MadeComposed:
     """A composed layout that the host function builds; `inner` is STATIC for a swizzle."""
 
@@ -57,7 +57,7 @@ class MadeComposed:
         return self.outer, self.offset, self.inner
 
 
-@dataclass(frozen=True)
+@record
 class View:
     """A tensor seen through a layout that the host function makes; without one, where the tensor
     begins."""
@@ -107,7 +107,7 @@ STATIC = object()  # a value that its type says wholly: an atom, a tiled copy, a
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
 
-@dataclass
+@record(frozen=False)
 class Values:
     """The parameters and expressions of a program, and what stands for each SSA value."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
+from fly_common.record import field, record
 from fly_dialect.types import MemRefSpec
 from fly_host.program import Assigned, Buffer, Check, Step
 
@@ -17,7 +17,7 @@ Handler: TypeAlias = "Callable[[Walk, Any], None]"
 TERMINATORS = ("func.return", "scf.yield", "scf.condition")
 
 
-@dataclass
+@record(frozen=False)
 class Walk:
     """What has been made so far. `handlers` are functions for the operations that become steps, by
     name; other operations compute."""

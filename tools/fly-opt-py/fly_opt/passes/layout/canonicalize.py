@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_dialect.builders import ops
 from fly_dialect.dialect import PREFIX, int_tuple_of, spec_of
@@ -39,7 +39,7 @@ NORMAL = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@record
 class Canonicalize(Pass):
     """Normalises static tuples, layouts and atoms.
 

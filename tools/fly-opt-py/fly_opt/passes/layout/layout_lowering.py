@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from fly_common.record import record
 
 from fly_opt.passes.base import Pass
 from fly_opt.passes.layout import expansion, memory, tiles, vectors
@@ -13,7 +14,7 @@ if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 
-@dataclass(frozen=True)
+@record
 class LayoutLowering(Pass):
     """Lowers layouts, tuples, views and element accesses to arith on i32 and i64.
 

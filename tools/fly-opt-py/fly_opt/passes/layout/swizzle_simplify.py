@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 
 from fly_opt.ir.builder import Builder, operations, unused
@@ -12,7 +12,7 @@ from fly_opt.ir.divisibility import Divisibility, constant, factors_of_two, widt
 from fly_opt.passes.base import Pass
 
 
-@dataclass(frozen=True)
+@record
 class IntSwizzleSimplify(Pass):
     """Moves summands that a swizzle can't change out of it: swizzle(x + c) = swizzle(x) + c.
 
@@ -43,7 +43,7 @@ class IntSwizzleSimplify(Pass):
                 inner.erase()
 
 
-@dataclass(frozen=True)
+@record
 class _Swizzle:
     """`op` is the xori; `mask` and `shift` are the values of its constants, and 2^`period` is the
     `period` is the first number beyond the mask. `steps` are the ops before it, last first."""
@@ -56,7 +56,7 @@ class _Swizzle:
     steps: tuple[ir.Operation, ir.Operation]
 
 
-@dataclass(frozen=True)
+@record
 class _Sum:
     """A term of the input: an existing value, or a sum that is yet to be built."""
 

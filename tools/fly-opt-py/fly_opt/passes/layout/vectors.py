@@ -11,11 +11,11 @@ such run for each coordinate of the other modes. (LLVM merges adjacent runs.)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
 
+from fly_common.record import record
 from fly_dialect import algebra
 from fly_dialect.bindings import ir
 from fly_dialect.builders import ops
@@ -30,7 +30,7 @@ from fly_dialect.types import MemRefSpec
 from fly_opt.passes.layout.lowering import Lower, Lowering
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Runs:
     """The accesses of a view: `width` elements at each of `offsets`. Modes with `before`
     coordinates in total precede the runs' own mode: `before` runs are interleaved in the vector."""

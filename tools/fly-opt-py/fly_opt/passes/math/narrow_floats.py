@@ -8,8 +8,8 @@ backend has a table of its formats (`Format`).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_target.target import Target
 
@@ -18,7 +18,7 @@ from fly_opt.ir.builder import Builder
 from fly_opt.passes.base import refuse
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Format:
     """The conversion of a format: its name in the instructions and the elements of a group.
     `widen` converts a group's words to as many vectors of f32 as `count` elements need; `narrow`

@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from fly_common.record import record
 
 from fly_opt.ir.intrinsics import call
 from fly_opt.lowering import interface
@@ -57,7 +58,7 @@ CLASSES = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class SelectMath(Pass):
     """Lowers each math operation to LLVM's intrinsics or f32, or leaves it to the device library.
 
@@ -68,6 +69,7 @@ class SelectMath(Pass):
 
     def run(self, op: ir.Operation) -> None:
         from fly_dialect.bindings import ir
+        from fly_dialect.dialect import load_upstream
 
         found: list[ir.Operation] = []
         conversions: list[ir.Operation] = []
@@ -81,7 +83,9 @@ class SelectMath(Pass):
             return ir.WalkResult.ADVANCE
 
         op.walk(collect)
-        chosen = interface.active.set(interface.candidates(target_of(op))[0])
+        lowerings = interface.candidates(target_of(op))
+        load_upstream(op.context, interface.upstream_of(lowerings))
+        chosen = interface.active.set(lowerings[0])
         try:
             for child in found:
                 _select(child)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from math import prod
 from typing import NamedTuple
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import PREFIX, attributes_of, int_tuple_of, spec_of
 from fly_dialect.inference.memory import allocation_size
@@ -22,7 +22,7 @@ _THREADED = ("scf.for", "scf.if", "scf.while")
 _TERMINATORS = ("scf.yield", "scf.condition")
 
 
-@dataclass(eq=False, slots=True)
+@record(frozen=False, eq=False)
 class Root:
     """A make_ptr of registers, and the values that replace it."""
 
@@ -42,7 +42,7 @@ class Root:
         return found
 
 
-@dataclass(eq=False, slots=True)
+@record(frozen=False, eq=False)
 class Piece:
     """Registers that become one value."""
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import memref_of, spec_of, type_of
 from fly_dialect.layouts.int_tuple import leaves
@@ -18,7 +18,7 @@ from fly_opt.ir.storage import storage_type
 from fly_opt.passes.base import Pass
 
 
-@dataclass(frozen=True)
+@record
 class ConvertAtomCalls(Pass):
     """Gives copy_atom_call and mma_atom_call vectors for contiguous register memrefs.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 
 from fly_opt.ir import vectors
@@ -13,7 +13,7 @@ from fly_opt.passes.base import Pass, refuse
 from fly_opt.passes.registers.accesses import Access, Accesses, Piece, Root
 
 
-@dataclass(frozen=True)
+@record
 class PromoteRegmem(Pass):
     """Turns register make_ptrs into vector values threaded through scf.for, scf.if and scf.while.
 
@@ -40,7 +40,7 @@ class PromoteRegmem(Pass):
             _Promotion(accesses, whole_slices=not self.pieces).run()
 
 
-@dataclass(eq=False, slots=True)
+@record(frozen=False, eq=False)
 class _Threaded:
     """An scf op through which vectors are threaded, and those vectors."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of, type_of
 from fly_dialect.types import Spec
@@ -32,7 +32,7 @@ BOUNDARIES = frozenset(
 )
 
 
-@dataclass(frozen=True)
+@record
 class RewriteFuncSignature(Pass):
     """Passes tuples, layouts and memrefs as pointers and packed structs of their dynamic leaves.
 
@@ -56,7 +56,7 @@ class RewriteFuncSignature(Pass):
         rewrite.finish()
 
 
-@dataclass
+@record(frozen=False)
 class _Old:
     """A value to be replaced: its spec, its carriers, and the op whose results they are (None for a
     block's arguments)."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
 from fly_backend.choice import aliased, supports
 from fly_backend.registry import find
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
-from fly_common.record import replace
+from fly_common.record import record, replace
 from fly_dialect.extension import check_included
 from fly_target import registry
 from fly_target.target import Target
@@ -23,7 +22,7 @@ ATTRIBUTE = "fly.target"
 BACKEND = "fly.backend"
 
 
-@dataclass(frozen=True)
+@record
 class SetTarget(Pass):
     """Records the chip on the module, where every later pass and stage reads it.
 

@@ -5,9 +5,9 @@ A trace is target-independent, so it refers to the size symbolically (gpu.subgro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from fly_common.record import record
 from fly_target.target import Target
 
 from fly_opt.passes.base import Pass, refuse
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 
-@dataclass(frozen=True)
+@record
 class FoldWaveSize(Pass):
     """Replaces gpu.subgroup_size by the target's constant, so that its uses fold."""
 
@@ -41,7 +41,7 @@ class FoldWaveSize(Pass):
             size.erase()
 
 
-@dataclass(frozen=True)
+@record
 class CheckShuffles(Pass):
     """Rejects lane shuffles among more lanes than the target's waves have.
 

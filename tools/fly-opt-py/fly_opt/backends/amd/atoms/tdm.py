@@ -8,8 +8,7 @@ emulator does not support it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from fly_common.record import record
 from fly_dialect.atoms.amd.tdm import TILE_STRIDE, Tdm
 from fly_dialect.bindings import ir
 from fly_dialect.layouts.int_tuple import IntTuple
@@ -31,7 +30,7 @@ _GROUP_WORDS = (4, 8, 4, 4, 8)
 _TYPE = 2  # the descriptor's type: bits 126 and 127 of group 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Tile:
     """The static part of a copy, outermost dimension first."""
 

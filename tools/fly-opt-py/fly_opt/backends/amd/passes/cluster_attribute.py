@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 
 from fly_opt.ir.builder import operations
@@ -14,7 +14,7 @@ _SOURCE = "rocdl.cluster_dims"  # set on gpu.func and kept by convert-gpu-to-roc
 _TARGET = "amdgpu-cluster-dims"  # LLVM's function attribute (AMDGPUUsage)
 
 
-@dataclass(frozen=True)
+@record
 class ClusterAttribute(Pass):
     """Turns `rocdl.cluster_dims = "x,y,z"` of an llvm.func into LLVM's amdgpu-cluster-dims.
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from fly_common.record import record
 
 from fly_opt.passes.base import Pass
 from fly_opt.passes.llvm import fly_to_llvm
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 
-@dataclass(frozen=True)
+@record
 class ConvertFlyToROCDL(Pass):
     """Turns fly pointers into LLVM pointers, fly memory ops into LLVM's, atoms into instructions.
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from fly_common.record import record
 from fly_target.target import Target
 
 from fly_opt.passes.base import Pass, refuse
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 
-@dataclass(frozen=True)
+@record
 class KernelAttributes(Pass):
     """Sets the target's attributes on functions, and memory attributes on atomics.
 

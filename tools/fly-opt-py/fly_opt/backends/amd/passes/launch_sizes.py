@@ -7,8 +7,9 @@ Metadata", hidden_block_count_* and hidden_group_size_*.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
+
+from fly_common.record import record
 
 from fly_opt.ir.intrinsics import call
 from fly_opt.passes.base import Pass
@@ -21,7 +22,7 @@ DIMENSIONS = ("x", "y", "z")
 HIDDEN = {"gpu.grid_dim": (0, 32), "gpu.block_dim": (12, 16)}
 
 
-@dataclass(frozen=True)
+@record
 class LowerLaunchSizes(Pass):
     """Lowers gpu.block_dim and gpu.grid_dim to loads of implicit arguments or to constants.
 

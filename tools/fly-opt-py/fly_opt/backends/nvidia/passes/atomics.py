@@ -6,10 +6,10 @@ Fences and compare-and-swap keep theirs.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fly_common.quoting import quoted
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_target.target import Target
 
@@ -48,7 +48,7 @@ _CONSTRAINTS = {"i32": "r", "i64": "l", "f32": "f", "f64": "d"}
 _SPACES = {"!llvm.ptr<1>": ".global", "!llvm.ptr": ""}
 
 
-@dataclass(frozen=True)
+@record
 class Atomics(Pass):
     """Renames the scopes of atomics, and adds the fences of their orders.
 

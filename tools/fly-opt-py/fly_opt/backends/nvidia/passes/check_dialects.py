@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import ClassVar
 
 from fly_backend import registry
 from fly_backend.backend import Backend
+from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_target.target import Target
 
@@ -20,7 +20,7 @@ _HINT = (
 )
 
 
-@dataclass(frozen=True)
+@record
 class CheckDialects(Pass):
     """Rejects operations and instruction types of other backends than the target's."""
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import ClassVar
 
-from fly_common.record import replace
+from fly_common.record import record, replace
 from fly_dialect.bindings import ir
 from fly_host import text
 from fly_host.graph import Graph
@@ -29,7 +28,7 @@ _SHARED = 3  # the address space
 ALIGNMENT = 1024  # of dynamic shared memory, which the type of fly.get_dyn_shared promises
 
 
-@dataclass(frozen=True)
+@record
 class Variable:
     """A variable of shared memory: `size` and `alignment` in bytes. A size of 0 stands for the
     memory that launches ask for."""
@@ -39,7 +38,7 @@ class Variable:
     alignment: int
 
 
-@dataclass(frozen=True)
+@record
 class DynamicShared(Pass):
     """Makes the shared memory of kernels that have more than 48 KB dynamic.
 

@@ -7,10 +7,9 @@ backend loads such a parameter byte by byte. Scalars have their natural alignmen
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import ClassVar
 
-from fly_common.record import replace
+from fly_common.record import record, replace
 from fly_dialect.bindings import ir, module
 from fly_host import text
 from fly_host.program import Branch, Launch, Loop, Step
@@ -23,7 +22,7 @@ _PROGRAM = "fly.host_program"
 Tree = ir.Value | tuple["Tree", ...]
 
 
-@dataclass(frozen=True)
+@record
 class FlattenArguments(Pass):
     """Splits struct arguments of kernels into scalars, in the kernels and in the host program.
 

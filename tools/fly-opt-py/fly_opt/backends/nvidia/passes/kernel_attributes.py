@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
+from fly_common.record import record
 from fly_target.nvidia.triple import PTX_FEATURE
 from fly_target.target import Target
 
@@ -18,7 +18,7 @@ _KNOWN = "gpu.known_block_size"
 _BLOCK = ("nvvm.reqntid", "nvvm.maxntid")
 
 
-@dataclass(frozen=True)
+@record
 class KernelAttributes(Pass):
     """Sets the target's attributes on functions.
 

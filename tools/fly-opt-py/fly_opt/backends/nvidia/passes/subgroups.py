@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
+from fly_common.record import record
 from fly_dialect.bindings import ir
 
 from fly_opt.ir.builder import operations
@@ -30,7 +30,7 @@ _COMBINE = {
 }
 
 
-@dataclass(frozen=True)
+@record
 class LowerSubgroups(Pass):
     """Lowers gpu.subgroup_reduce to shuffles, subgroup ids to arithmetic, shuffles to shfl.sync."""
 
