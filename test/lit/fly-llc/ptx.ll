@@ -1,4 +1,4 @@
-; For NVIDIA's processors the result is PTX, with the module's bitcode in a section at the end.
+; For NVIDIA's processors the result is PTX, with the module's LLVM IR in a section at the end.
 ; RUN: fly-llc %s -o %t.ptx
 ; RUN: %filecheck %s < %t.ptx
 ; RUN: fly-llc --emit ptx %s | cmp - %t.ptx
@@ -21,7 +21,8 @@
 ; CHECK: .visible .entry k(
 ; CHECK: ld.global.v4.b32
 ; CHECK: st.global.v4.b32
-; CHECK: //.fly.section .fly.llvm base64
+; CHECK: //.fly.section .fly.llvm text
+; CHECK: //.fly| define ptx_kernel void @k(
 ; CHECK: //.fly.end
 
 ; ASM: .visible .entry k(

@@ -1,4 +1,4 @@
-"""The LLVM IR in an image: the section `.fly.llvm`, bitcode for NVPTX that fly-llc was given."""
+"""The LLVM IR in an image: the section `.fly.llvm`, for NVPTX, that fly-llc was given."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def bitcode(image: Image) -> bytes:
 
 
 def text(bitcode: bytes) -> str:
-    """Returns the module as text, in which values have names. InputError for damaged bitcode."""
+    """Returns the module as text, in which values have names. InputError for a damaged one."""
     done = toolchain.run_program("opt", ["-S", "-passes=instnamer", "-o", "-", "-"], bitcode)
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines()
         why = said[0].partition("error: ")[2] or said[0] if said else "no message"
-        raise InputError(f"the section {SECTION} is not valid LLVM bitcode: {why}")
+        raise InputError(f"the section {SECTION} is not valid LLVM IR: {why}")
     return done.stdout.decode()

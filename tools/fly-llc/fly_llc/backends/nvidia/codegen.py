@@ -20,7 +20,7 @@ NVPTX = CodeGeneration(
     default_features=(PTX_FEATURE,),
     product="asm",
     kinds=("ptx",),
-    finish="fly_llc.backends.nvidia.bitcode:with_bitcode",
+    finish="fly_llc.backends.nvidia.llvm_section:with_module",
     points=(
         Named(
             "post-isel",
