@@ -81,7 +81,8 @@ _TEXT_SIGNS: tuple[tuple[Artifact, str], ...] = (
 )
 # Words that only LLVM IR begins with, and that cover nearly all of it: a fast path.
 _LLVM_IR_WORDS = ("source_filename", "target ", "define ", "declare ", "attributes ")
-_NOTHING = re.compile(r'(?:\s|;.*\n?|source_filename = ".*"\n?)*')
+# Nothing is tried twice (`*+`): a comment can begin in many places of a line.
+_NOTHING = re.compile(r'(?:\s++|;[^\n]*+|source_filename = "[^\n]*"(?=\n|\Z))*+')
 SHORT = 4096  # bytes; a longer module is not empty
 # Blank lines and comments are skipped: `;` in LLVM IR, `//` in MLIR, `#` in MIR and Python.
 _BLANK = re.compile(rb"(?:[ \t\r\n]+|;[^\n]*|//[^\n]*|#(?:[ \t!][^\n]*)?(?=\n|\Z))*")

@@ -160,10 +160,17 @@ def plain(attribute: ir.Attribute) -> Any:
 
 
 def attributes_of(op: ir.Operation) -> dict[str, Any]:
-    """The attributes of an op as Python data."""
+    """The attributes of an op as Python data. ValueError for one that Python has no type for, such
+    as an array of i128."""
     if not len(op.attributes):
         return {}
-    return {item: plain(op.attributes[item]) for item in op.attributes}
+    found = {}
+    for item in op.attributes:
+        try:
+            found[item] = plain(op.attributes[item])
+        except TypeError:
+            raise ValueError(f"the attribute {item} has elements of an unknown type") from None
+    return found
 
 
 # -- verification ---------------------------------------------------------------------------------

@@ -101,3 +101,10 @@ def test_what_opt_makes_of_nothing(options):
 )
 def test_a_short_module_is_not_empty(text):
     assert artifact.identify(text.encode()) == artifact.LLVM_IR
+
+
+def test_a_line_of_many_comment_signs_takes_no_time():
+    """Each `;` may begin a comment; trying all of them took exponential time."""
+    text = b'source_filename = "x"\n' + b"; a" * 1000 + b"\ndefine void @f() {\n"
+    assert artifact.identify(text) == artifact.LLVM_IR
+    assert artifact.identify(text.rpartition(b"define")[0]) == artifact.EMPTY_MODULE

@@ -338,6 +338,13 @@ def test_ops_of_unknown_dialects_are_refused():
         check('%a = "arth.addi"(%i, %i) : (i32, i32) -> i32')
 
 
+def test_an_attribute_that_python_has_no_type_for_is_refused():
+    with pytest.raises(
+        InputError, match=r"fly\.get: the attribute mode has elements of an unknown"
+    ):
+        check(line("get", "t", "{mode = array<i128: 1>}", "!fly.int_tuple<?>"))
+
+
 def test_the_place_is_the_source_line_of_the_kernel_where_one_is_known(tmp_path):
     kernel = tmp_path / "k.py"
     kernel.write_text("def k(A):\n    A[0, 1] = 2\n")

@@ -343,6 +343,21 @@ NESTED = "!fly.memref<f32, global, ((2,?),4):((1,2),8)>"
             host("", "    %big = arith.constant 2048 : index", "", launch(block="%big")),
             "block of 2048×1×1",
         ),
+        *(
+            (
+                host(
+                    f'%A: {VECTOR} {{fly.name = "A", {wrong}}}',
+                    "",
+                    kernel=f"%A: {VECTOR}",
+                    launches=launch(arguments=f"%A : {VECTOR}"),
+                ),
+                message,
+            )
+            for wrong, message in (
+                ('fly.dtype = "f32", fly.access = "x"', "parameter A: unknown access 'x'"),
+                ('fly.dtype = "f31"', "parameter A: unknown dtype 'f31'"),
+            )
+        ),
     ],
 )
 def test_what_a_program_cannot_hold_is_refused_with_its_place(source, message):

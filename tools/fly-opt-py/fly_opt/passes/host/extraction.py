@@ -102,7 +102,10 @@ def extract(module: Any, host: Any) -> Program:
     program = compacted(program)
     for one in program.launches:
         _check_block(host, program, one, target.max_workgroup)
-    validate(program)
+    try:
+        validate(program)
+    except ValueError as error:  # what attributes say, such as fly.access
+        raise refuse(host, str(error)) from None
     return program
 
 
