@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fly_host import refusals
 from fly_host.native.frame import ERROR, Frame, Value
+from fly_host.native.marks import integer, mark
 from fly_host.native.specialisation import (
     MOST_WORK_ITEMS,
     Batch,
@@ -18,6 +20,7 @@ from fly_host.native.specialisation import (
 )
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Launch, Word, needs
+from fly_host.refusals import show
 
 HEADER = 64  # bytes before the packed arguments of a launch in a batch
 BUFFER_POINTER, BUFFER_SIZE = 1, 2  # CU_LAUNCH_PARAM_*, HIP_LAUNCH_PARAM_*
@@ -54,37 +57,57 @@ def check_interface(frame: Frame, launch: Launch, limits: KernelLimits) -> None:
         raise Unavailable(f"{launch.kernel} allows {limits.max_threads} work items in a workgroup")
 
 
-def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[str]:
-    """The conditions of a launch: those of `fly_run.launch.limits`, and that each integer fits its
-    word."""
-    code = frame.code
+def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[tuple[str, str]]:
+    """The conditions of a launch, and what is wrong where they do not hold: those of
+    `fly_run.launch.limits`, and that each integer fits its word."""
+    code, kernel = frame.code, launch.kernel
     grid = [frame.need(index) for index in launch.grid]
     block = [frame.need(index) for index in launch.block]
-    shared = frame.need(launch.shared)
+    dynamic = frame.need(launch.shared)
+    shown = mark("triple", *block)
+    conditions: list[tuple[str, str]] = []
 
-    def holds(comparison: str, a: str, b: object) -> str:
-        return code.value(f"icmp {comparison} i64 {a}, {b}")
+    def holds(comparison: str, a: str, b: object, words: str) -> None:
+        conditions.append((code.value(f"icmp {comparison} i64 {a}, {b}"), words))
 
-    conditions = [holds("ule", shared, limits.shared)] if limits.shared >= 0 else ["false"]
     size = "1"
     for items in block:
-        conditions += [holds("sgt", items, 0), holds("sle", items, limits.max_threads)]
+        holds("sgt", items, 0, refusals.no_items(kernel, shown))
+    for items in block:
+        # One dimension at a time, so that the product fits 64 bits.
+        many = refusals.many_items(kernel, shown, integer(items), limits.max_threads)
+        holds("sle", items, limits.max_threads, many)
         size = items if size == "1" else code.value(f"mul i64 {size}, {items}")
-    conditions.append(holds("sle", size, limits.max_threads))
+    many = refusals.many_items(kernel, shown, integer(size), limits.max_threads)
+    holds("sle", size, limits.max_threads, many)
     if limits.required_block is not None:
-        conditions += [holds("eq", a, b) for a, b in zip(block, limits.required_block, strict=True)]
-    for axis, (count, items) in enumerate(zip(grid, block, strict=True)):
-        conditions.append(holds("ule", count, MOST_WORK_ITEMS))
-        conditions.append(holds("ule", code.value(f"mul i64 {count}, {items}"), MOST_WORK_ITEMS))
+        required = show(limits.required_block)
+        for a, b in zip(block, limits.required_block, strict=True):
+            holds("eq", a, b, refusals.other_block(kernel, shown, required))
+    for count in grid:
+        holds("sge", count, 0, refusals.negative_grid(kernel, mark("triple", *grid)))
+    most = MOST_WORK_ITEMS
+    for axis, count, items in zip("xyz", grid, block, strict=True):
         if limits.grid is not None:
-            conditions.append(holds("ule", count, limits.grid[axis]))
+            limit = limits.grid["xyz".index(axis)]
+            words = refusals.wide_grid(kernel, integer(count), axis, limits.target, limit)
+            holds("ule", count, limit, words)
+        words = refusals.many_workgroups(kernel, integer(count), integer(items), axis, most)
+        holds("ule", count, most, words)
+        holds("ule", code.value(f"mul i64 {count}, {items}"), most, words)
+    static, room = limits.static, limits.shared + limits.static
+    words = refusals.shared(kernel, static, integer(dynamic), limits.target, room)
+    if limits.shared >= 0:
+        holds("ule", dynamic, limits.shared, words)
+    else:
+        conditions.append(("false", words))
     for word in (word for words in launch.arguments for word in words):
         if word.kind == "integer" and word.size < 8:
             assert word.expression is not None
-            value = frame.need(word.expression)
-            narrow = code.value(f"trunc i64 {value} to i{8 * word.size}")
-            back = code.value(f"sext i{8 * word.size} {narrow} to i64")
-            conditions.append(holds("eq", value, back))
+            value, bits = frame.need(word.expression), 8 * word.size
+            narrow = code.value(f"trunc i64 {value} to i{bits}")
+            back = code.value(f"sext i{bits} {narrow} to i64")
+            holds("eq", value, back, refusals.narrow(integer(value), bits, kernel))
     return conditions
 
 
@@ -123,7 +146,7 @@ class Launches:
         frame, together = self.frame, None
         for index in needs(launch):
             frame.need(index)
-        for condition in fits(frame, launch, frame.specialisation.limits[number]):
+        for condition, _ in fits(frame, launch, frame.specialisation.limits[number]):
             together = self.code.both(together, condition)
         if together is not None:
             frame.demand(together, ("launch", number), needs(launch))
