@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fly_host import program as made
 from fly_host.interpreter import MOST_ITERATIONS, needed_first
-from fly_host.native import launches, objects
+from fly_host.native import fitting, objects
 from fly_host.native.frame import ERROR, MISS, Frame, Value
 from fly_host.native.launches import Launches
 from fly_host.native.outputs import Outputs
@@ -53,7 +53,7 @@ class Steps:
             if isinstance(step, made.Launch):
                 limits = frame.specialisation.limits[number]
                 if self.early(made.needs(step)):
-                    for condition, _ in launches.fits(frame, step, limits):
+                    for condition, _ in fitting.fits(frame, step, limits):
                         together = code.both(together, condition)
                     self.launches.known.add(number)
             elif isinstance(step, made.Allocate):

@@ -191,11 +191,11 @@ class _Guard:
         code, tensor = self.code, self.tensor
         rank, name, object = len(tensor.shape), tensor.name, "%object"
         first = next(p.name for p in self.frame.program.parameters if isinstance(p, Tensor))
-        there, here = code.load("i64", "%table"), code.load("i64", object, DL_DEVICE)
+        usual, here = code.load("i64", "%table"), code.load("i64", object, DL_DEVICE)
         self._expect(
             conditions,
-            code.value(f"icmp eq i64 {here}, {there}"),
-            lambda: refusals.places(first, mark("place", there), name, mark("place", here)),
+            code.value(f"icmp eq i64 {here}, {usual}"),
+            lambda: refusals.places(first, mark("place", usual), name, mark("place", here)),
         )
         dtype, dimensions = code.load("i32", object, DL_NDIM + 4), code.load("i32", object, DL_NDIM)
         self._expect(
@@ -210,6 +210,9 @@ class _Guard:
             code.value(f"icmp eq i64 {count}, {rank}"),
             lambda: refusals.rank(name, rank, integer(count), mark("array", shape, count)),
         )
+        if rank:
+            there = code.value(f"icmp ne ptr {shape}, null")
+            self._expect(conditions, there, lambda: f"{name} has no shape: it is a null pointer")
         extents = self._several(shape, rank)
         for dimension, extent in enumerate(extents):
             self._expect(
