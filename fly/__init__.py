@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 
     from fly.backends import backend_name, get_backend, register_backend
     from fly.call.annotated_array import from_dlpack
-    from fly.call.compiled import Compiled, load
+    from fly.call.compiled import Compiled
     from fly.call.decorator import jit
     from fly.call.host_options import CompileOptions
     from fly.call.library import register_call
+    from fly.call.loading import load
     from fly.chains.chain import Chain, chain, run
     from fly.chains.stage import Stage
 
@@ -44,7 +45,7 @@ _HOMES = {
     "get_backend": "fly.backends",
     "jit": "fly.call.decorator",
     "kernel": "fly_trace.session.decorators",
-    "load": "fly.call.compiled",
+    "load": "fly.call.loading",
     "register_backend": "fly.backends",
     "register_call": "fly.call.library",
     "run": "fly.chains.chain",

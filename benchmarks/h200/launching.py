@@ -15,8 +15,9 @@ from typing import Any
 
 import torch
 
-from fly.call.compiled import Compiled, load
+from fly.call.compiled import Compiled
 from fly.call.function import JitFunction
+from fly.call.loading import load
 
 BURSTS, BURST, ROUNDS = 60, 200, 3
 ELEMENTS, BLOCK = 1000, 256

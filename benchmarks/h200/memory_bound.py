@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fly.call.compiled import Compiled, load
+from fly.call.compiled import Compiled
+from fly.call.loading import load
 from h200.measuring import Call, rate, seconds, spread
 from h200.workloads import WORKLOADS, Workload
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Sequence
 
+from fly_host import refusals
 from fly_host.program import Expression
 
 LOWEST, HIGHEST = -(1 << 63), (1 << 63) - 1
@@ -60,16 +61,16 @@ BINARY: dict[str, Callable[[int, int], int]] = {
 def binary(op: str, a: int, b: int) -> int:
     """The value of a binary operator. Undefined where it has none."""
     if op in DIVISIONS and b == 0:
-        raise Undefined("division by zero")
+        raise Undefined(refusals.DIVISION)
     if op in SHIFTS and not 0 <= b < 64:
-        raise Undefined(f"a shift by {b}")
+        raise Undefined(refusals.shift(b))
     return checked(int(BINARY[op](a, b)))
 
 
 def checked(value: int) -> int:
     """A value that fits 64 bits. Undefined otherwise."""
     if not LOWEST <= value <= HIGHEST:
-        raise Undefined("the value does not fit in 64 bits")
+        raise Undefined(refusals.WIDTH)
     return value
 
 

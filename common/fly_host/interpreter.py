@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from fly_common.errors import InputError, UsageError
 
 from fly_host import program as steps
+from fly_host import refusals
 from fly_host.machine import Machine
 from fly_host.program import Operand, Program, Scalar, Step, Tensor
 from fly_host.values import Values, dependencies
@@ -201,7 +202,7 @@ class Interpreter:
 
 def endless(program: Program) -> NoReturn:
     """Ends a program in a loop that has run too often to be meant."""
-    raise InputError(f"a loop of {program.entry} does not end")
+    raise InputError(refusals.endless(program.entry))
 
 
 def wrong_count(call: steps.Call, made: tuple[Any, ...]) -> NoReturn:

@@ -12,6 +12,7 @@ from fly_common.errors import InputError
 from fly_common.quoting import quoted
 from fly_common.record import field, record
 
+from fly_host import refusals
 from fly_host.integers import Undefined, binary, checked, show
 from fly_host.program import LEAVES, Expression, Program
 
@@ -42,7 +43,7 @@ class Values:
         if isinstance(value, Undefined):
             program = self.program
             raise InputError(
-                f"the host program can't be evaluated: {self._blame(index)}",
+                self._blame(index),
                 hint=f"it is needed for {show(program.expressions, index)}",
             )
         return value
@@ -119,14 +120,14 @@ class Values:
         return value
 
     def _blame(self, index: int) -> str:
-        """The innermost expression without a value that `index` depends on, and why it has none."""
+        """Says which expression has no value, the innermost one that `index` uses, and why."""
         expressions = self.program.expressions
         while not str(self._known[index]):
             kind, *operands = expressions[index]
             if kind == "select" and isinstance(condition := self._known[operands[0]], int):
                 operands = [operands[1 if condition else 2]]
             index = next(n for n in operands if isinstance(self._known.get(n), Undefined))
-        return f"{show(expressions, index)}: {self._known[index]}"
+        return refusals.value(show(expressions, index), self._known[index])
 
     def _drop(self, changed: int | str) -> None:
         """Forgets the values that depend on a variable or on a tensor."""

@@ -13,10 +13,11 @@ from fly_common import artifact
 from fly_common.record import record
 from fly_common.resolve import entry_points, resolve
 
-from fly_image.elf import EM_AMDGPU, EM_CUDA
+from fly_image.elf import EM_AMDGPU, EM_CUDA, ET_DYN
 from fly_image.image import Image
 
 GROUP = "fly.images"
+HOSTS = (62, 183)  # EM_X86_64, EM_AARCH64
 
 
 @record
@@ -39,9 +40,17 @@ def _is_ptx(data: bytes) -> bool:
     return artifact.identify(data) == artifact.PTX
 
 
+def is_library(data: bytes) -> bool:
+    """Whether a file may be a library of fly-link: a shared object for a processor that has some.
+    Other shared objects are refused where they are read."""
+    header = int.from_bytes(data[16:18], "little"), int.from_bytes(data[18:20], "little")
+    return data[:4] == b"\x7fELF" and header[0] == ET_DYN and header[1] in HOSTS
+
+
 FORMATS: tuple[Format, ...] = (
     Format("AMD code object", _is_elf_for(EM_AMDGPU), "fly_image.amd.code_object:read"),
     Format("cubin", _is_elf_for(EM_CUDA), "fly_image.nvidia.cubin:read"),
+    Format("library", is_library, "fly_image.library:read"),
     Format("PTX", _is_ptx, "fly_image.nvidia.ptx_image:read"),
 )
 

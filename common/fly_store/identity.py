@@ -21,7 +21,7 @@ SHARED = (
 OWN = frozenset(
     (
         *SHARED,
-        *("fly", "fly_dialect", "fly_draw"),
+        *("fly", "fly_cpu", "fly_dialect", "fly_draw"),
         *("fly_link", "fly_llc", "fly_opt", "fly_run", "fly_trace"),
     )
 )

@@ -56,6 +56,11 @@ class Compiled:
         return self.image.target
 
     @property
+    def targets(self) -> tuple[str, ...]:
+        """The targets that there is code for: several, if this is a library."""
+        return (self.target,)
+
+    @property
     def kernels(self) -> Mapping[str, KernelInterface]:
         """The kernels by name, with their registers (AMD: `vgpr_count`, …; NVIDIA: `resources`),
         shared memory and arguments."""
@@ -335,16 +340,3 @@ def _with_place(device: str, image: Image, values: Iterable[Any]) -> str:
 
     place = some_place(values)
     return device if place is None else numbered(device, image.target, place[1])
-
-
-def load(source: bytes | str | os.PathLike[str]) -> Compiled:
-    """Loads an image from bytes or from a file. It may have been compiled by other tools.
-
-    Raises InputError if it is not a code object, UsageError if the file cannot be read.
-    """
-    from fly_common.filter import read_input
-
-    data = source if isinstance(source, bytes) else read_input(os.fspath(source))
-    made = Compiled(data)
-    made.image  # noqa: B018  read now, so that a damaged file is refused here
-    return made

@@ -161,7 +161,7 @@ def read_hsaco(data: bytes, generator: random.Random) -> None:
     from fly_run.shell import inspect
 
     code = CodeObject.parse(data, "x.hsaco")
-    inspect.text(code, "x.hsaco"), inspect.as_json(code)
+    inspect.text([code], "x.hsaco"), inspect.as_json([code])
     if generator.random() < 0.5:
         return
     options = Options(max_instructions=INSTRUCTIONS, strict=generator.random() < 0.2)
@@ -207,7 +207,7 @@ def read_program(data: bytes, generator: random.Random) -> None:
         code = CodeObject.parse(hsaco)
         if code.target == read.target and all(one.kernel in code.kernels for one in read.launches):
             damaged = dataclasses.replace(code, program=read)
-            inspect.text(damaged, "x.hsaco"), inspect.as_json(damaged)
+            inspect.text([damaged], "x.hsaco"), inspect.as_json([damaged])
             host_text.read(host_text.write(read))
             reader = generator.choice((interpreter.run, python_code.run))
             record(read, damaged, values_for(read), reader)

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from fly.call.compiled import Compiled, load
+from fly.call.compiled import Compiled
+from fly.call.loading import load
 from h200_devices.on_tensors import has_native
 
 VARIABLE = "H200_IMAGES"

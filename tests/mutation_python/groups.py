@@ -100,6 +100,8 @@ GROUPS = (
             "fly_run.launch.tensors",
             "fly_run.launch.parameters",
             "fly_run.launch.limits",
+            "fly_image.limits",
+            "fly_host.refusals",
             "fly_run.launch.memory",
             "fly_run.launch.packing",
             "fly_run.launch.machine",

@@ -6,13 +6,15 @@ without a C compiler.
     builtin         a native function as a Python callable
     prepared        calls that only launch
     launcher        the LLVM IR of the builtin, from
-                    guards, steps, outputs, launches, objects (results, calls)
+                    guards, steps, outputs, launches, fitting, objects (results, calls)
     guards/         what arguments must be like: tensors, layout, scalars, function
     arithmetic      integers that may have no value
     code, frame     the text of a function; what is known at one place in it
     engine          LLVM IR → a shared library
     library         kept by content, loaded once
     failures        errors behind the first step, in the interpreter's words
+    plain/          the same for C: libraries without Python
+    marks           values in the texts of what is wrong there
 
 A builtin returns NotImplemented for a call that is not its own: other types, layouts or numbers,
 and every call that fails before its first step. Nothing has happened then; the caller runs the

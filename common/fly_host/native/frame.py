@@ -9,10 +9,10 @@ an *error* calls `fail` with the site and the numbers that it depends on, which 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from fly_numerics.element_types import ELEMENT_TYPES
 
@@ -60,12 +60,14 @@ class ScalarValue:
 @dataclass(frozen=True)
 class Way:
     """What of an entry decides about the code: whether it is a driver's, the last word of its
-    `extra`, whether it can block, whether it has a getter of the current stream."""
+    `extra`, whether it can block, whether it has a getter of the current stream. `plain` code has a
+    C interface and knows nothing of Python (`fly_host.native.plain`)."""
 
     driver: bool
     end: int = 0
     blocking: bool = False
     stream: bool = False
+    plain: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,9 @@ class Frame:
     assured: set[object] = field(default_factory=set)
     # By what decides about them: name, text, what the guards tell of themselves.
     guards: dict[tuple[Any, ...], tuple[str, str, Any]] = field(default_factory=dict)
+    # The functions that take and give back a reference.
+    retain: ClassVar[str] = "@Py_IncRef"
+    release: ClassVar[str] = "@Py_DecRef"
 
     @property
     def program(self) -> Program:
@@ -170,6 +175,15 @@ class Frame:
         if tensor is None:
             return NOTHING
         return Number((tensor.shape if kind == "extent" else tensor.strides)[operands[1]])
+
+    def expect(self, conditions: list[str], condition: str, words: Callable[[], str]) -> None:
+        """Adds a condition to those that a guard looks at together. `words` are what is wrong
+        where it does not hold, for code that has to say so itself."""
+        conditions.append(condition)
+
+    def inner(self) -> Frame:
+        """The frame of a function that this one calls."""
+        return Frame(self.specialisation, self.way, self.torch, slots=self.slots)
 
     def need(self, index: int, site: Any = None) -> str:
         """The value of an expression that is needed behind the first step; without a value it is
@@ -233,7 +247,7 @@ class Frame:
         owner = self.owner(name)
         before = self.code.load("ptr", owner)
         self.code.store("ptr", object, owner)
-        self.code.do(f"call void @Py_DecRef(ptr {before})")
+        self.code.do(f"call void {self.release}(ptr {before})")
 
     def owner(self, name: str) -> str:
         """Where the reference of a name is kept: null where it has none."""
@@ -251,7 +265,7 @@ class Frame:
     def drop_all(self) -> None:
         """Drops the references of all names, at the end."""
         for owner in self.owners.values():
-            self.code.do(f"call void @Py_DecRef(ptr {self.code.load('ptr', owner)})")
+            self.code.do(f"call void {self.release}(ptr {self.code.load('ptr', owner)})")
 
     def succeed(self, object: str) -> str:
         """An object that was just made; null is an error that Python knows already."""
@@ -260,5 +274,5 @@ class Frame:
         return object
 
     def increased(self, object: str) -> str:
-        self.code.do(f"call void @Py_IncRef(ptr {object})")
+        self.code.do(f"call void {self.retain}(ptr {object})")
         return object

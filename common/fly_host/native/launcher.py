@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from fly_host.native import arithmetic, launches, objects, outputs
+from fly_host.native import arithmetic, fitting, objects, outputs
 from fly_host.native.frame import ERROR, LEAVE, MISS, UNREADABLE, Frame, Site, Slots, Way
 from fly_host.native.guards import scalars
 from fly_host.native.guards.tensors import Reader
@@ -80,7 +80,7 @@ def write(
     frame = Frame(specialisation, way, torch)
     code, program = frame.code, specialisation.program
     for launch, limits in zip(program.launches, specialisation.limits, strict=True):
-        launches.check_interface(frame, launch, limits)
+        fitting.check_interface(frame, launch, limits)
     steps = Steps(frame, keep)
     code.do("%table = call ptr @PyByteArray_AsString(ptr %self)")
     _arguments(frame, steps)

@@ -9,19 +9,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fly_host.native.fitting import fits, word_size
 from fly_host.native.frame import ERROR, Frame, Value
 from fly_host.native.specialisation import (
-    MOST_WORK_ITEMS,
     Batch,
     KernelLimits,
     streams,
 )
-from fly_host.native.unavailable import Unavailable
 from fly_host.program import Launch, Word, needs
 
 HEADER = 64  # bytes before the packed arguments of a launch in a batch
 BUFFER_POINTER, BUFFER_SIZE = 1, 2  # CU_LAUNCH_PARAM_*, HIP_LAUNCH_PARAM_*
-MOST_THREADS = 1 << 20  # of a workgroup: their count times a grid's must fit 64 bits
 
 
 @dataclass(frozen=True)
@@ -33,59 +31,6 @@ class Packed:
     some: str  # i1: the grid is not empty
     arguments: str
     nbytes: int
-
-
-def word_size(frame: Frame, word: Word) -> int:
-    if word.kind == "pointer":
-        return 8
-    if word.kind == "scalar":
-        return frame.widths[str(word.name)]
-    return word.size
-
-
-def check_interface(frame: Frame, launch: Launch, limits: KernelLimits) -> None:
-    """Unavailable where program and kernel disagree about arguments: Python says how."""
-    sizes = [sum(word_size(frame, word) for word in words) for words in launch.arguments]
-    if sizes != [size for _, size in limits.arguments]:
-        raise Unavailable(f"{launch.kernel} takes other arguments than the program gives")
-    if any(at < 0 or at + size > limits.argument_bytes for at, size in limits.arguments):
-        raise Unavailable(f"{launch.kernel} has arguments outside of its packed ones")
-    if not 0 < limits.max_threads <= MOST_THREADS:
-        raise Unavailable(f"{launch.kernel} allows {limits.max_threads} work items in a workgroup")
-
-
-def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[str]:
-    """The conditions of a launch: those of `fly_run.launch.limits`, and that each integer fits its
-    word."""
-    code = frame.code
-    grid = [frame.need(index) for index in launch.grid]
-    block = [frame.need(index) for index in launch.block]
-    shared = frame.need(launch.shared)
-
-    def holds(comparison: str, a: str, b: object) -> str:
-        return code.value(f"icmp {comparison} i64 {a}, {b}")
-
-    conditions = [holds("ule", shared, limits.shared)] if limits.shared >= 0 else ["false"]
-    size = "1"
-    for items in block:
-        conditions += [holds("sgt", items, 0), holds("sle", items, limits.max_threads)]
-        size = items if size == "1" else code.value(f"mul i64 {size}, {items}")
-    conditions.append(holds("sle", size, limits.max_threads))
-    if limits.required_block is not None:
-        conditions += [holds("eq", a, b) for a, b in zip(block, limits.required_block, strict=True)]
-    for axis, (count, items) in enumerate(zip(grid, block, strict=True)):
-        conditions.append(holds("ule", count, MOST_WORK_ITEMS))
-        conditions.append(holds("ule", code.value(f"mul i64 {count}, {items}"), MOST_WORK_ITEMS))
-        if limits.grid is not None:
-            conditions.append(holds("ule", count, limits.grid[axis]))
-    for word in (word for words in launch.arguments for word in words):
-        if word.kind == "integer" and word.size < 8:
-            assert word.expression is not None
-            value = frame.need(word.expression)
-            narrow = code.value(f"trunc i64 {value} to i{8 * word.size}")
-            back = code.value(f"sext i{8 * word.size} {narrow} to i64")
-            conditions.append(holds("eq", value, back))
-    return conditions
 
 
 class Launches:
@@ -123,7 +68,7 @@ class Launches:
         frame, together = self.frame, None
         for index in needs(launch):
             frame.need(index)
-        for condition in fits(frame, launch, frame.specialisation.limits[number]):
+        for condition, _ in fits(frame, launch, frame.specialisation.limits[number]):
             together = self.code.both(together, condition)
         if together is not None:
             frame.demand(together, ("launch", number), needs(launch))
@@ -236,7 +181,7 @@ class Launches:
                     f"call void @llvm.memset.p0.i64(ptr {rest}, i8 0, i64 {size - end}, i1 false)"
                 )
             at += size
-        words = [word for name in batch.tensors for word in self._buffer(frame.tensors[name])]
+        words = [word for name in batch.tensors for word in self.covered(frame.tensors[name])]
         buffers = self._bytes(code.integers(words), 8 * len(words))
         launches = self._bytes(room, total)
         number = frame.slot("batch", len(self.batches))
@@ -272,7 +217,7 @@ class Launches:
         made = self.code.value(f"call ptr @PyBytes_FromStringAndSize(ptr {room}, i64 {count})")
         return self.frame.temporary(self.frame.succeed(made))
 
-    def _buffer(self, tensor: Value) -> tuple[str, str, str]:
+    def covered(self, tensor: Value) -> tuple[str, str, str]:
         """The bytes that a tensor's elements cover, its padding too: address, size, how far in
         element zero is."""
         code, low, high = self.code, "0", "0"

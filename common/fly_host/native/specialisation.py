@@ -38,7 +38,8 @@ class KernelLimits:
     """The interface of the kernel of one launch. `arguments` holds the offset and size of each
     argument in the packed ones, which are `argument_bytes` long. A workgroup has at most
     `max_threads` work items and is `required_block`, if that is not None; `shared` is the most
-    dynamic shared memory, in bytes; `grid` the most workgroups in each dimension."""
+    dynamic shared memory, in bytes; `grid` the most workgroups in each dimension. `target` and
+    `static`, the bytes of static shared memory, are for messages."""
 
     argument_bytes: int
     arguments: tuple[tuple[int, int], ...]
@@ -46,6 +47,8 @@ class KernelLimits:
     shared: int
     required_block: Triple | None = None
     grid: Triple | None = None
+    target: str = ""
+    static: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fly_host import program as made
 from fly_host.interpreter import MOST_ITERATIONS, needed_first
-from fly_host.native import launches, objects
+from fly_host.native import fitting, objects
 from fly_host.native.frame import ERROR, MISS, Frame, Value
 from fly_host.native.launches import Launches
 from fly_host.native.outputs import Outputs
@@ -22,12 +22,15 @@ class Steps:
 
     def __init__(self, frame: Frame, keep: bool = False):
         self.frame, self.code, self.keep = frame, frame.code, keep
-        self.launches, self.outputs = Launches(frame), Outputs(frame)
+        self.launches, self.outputs = self.parts()
         self.buffers = {t.name: t for t in frame.program.tensors if isinstance(t, made.Buffer)}
         self._depends = dependencies(frame.program.expressions)
         self._given = {parameter.name for parameter in frame.program.parameters}
         self._launched = self._called = 0  # steps so far, in the order of the text
         self._level = 0
+
+    def parts(self) -> tuple[Launches, Outputs]:
+        return Launches(self.frame), Outputs(self.frame)
 
     # -- before the first step
 
@@ -49,19 +52,19 @@ class Steps:
         for step in frame.program.steps:
             if isinstance(step, made.Launch):
                 limits = frame.specialisation.limits[number]
-                if self._early(made.needs(step)):
-                    for condition in launches.fits(frame, step, limits):
+                if self.early(made.needs(step)):
+                    for condition, _ in fitting.fits(frame, step, limits):
                         together = code.both(together, condition)
                     self.launches.known.add(number)
             elif isinstance(step, made.Allocate):
                 buffer = self.buffers[step.buffer]
-                if self._early((*buffer.shape, *buffer.strides, buffer.elements)):
+                if self.early((*buffer.shape, *buffer.strides, buffer.elements)):
                     together = code.both(together, self.outputs.ahead(buffer))
             number += sum(isinstance(inner, made.Launch) for inner in made.every_step((step,)))
         if together is not None:
             code.require(together, MISS)
 
-    def _early(self, indices: tuple[int, ...]) -> bool:
+    def early(self, indices: tuple[int, ...]) -> bool:
         return all(self._depends[index] <= self._given for index in indices)
 
     # -- steps
@@ -95,7 +98,7 @@ class Steps:
                 self.branch(step)
 
     def check(self, check: made.Check) -> None:
-        if self._level == 0 and self._early((check.condition,)):
+        if self._level == 0 and self.early((check.condition,)):
             return
         self.launches.flush()
         value = self.frame.need(check.condition)
@@ -149,14 +152,18 @@ class Steps:
             frame.tensors[carried.result] = value
 
     def _count(self, counter: str) -> None:
-        """Counts an iteration; lets signals through, so that Ctrl-C ends a loop."""
+        """Counts an iteration."""
         code = self.code
         count = code.value(f"add i64 {code.load('i64', counter)}, 1")
         code.store("i64", count, counter)
         ends = code.value(f"icmp sle i64 {count}, {MOST_ITERATIONS}")
         self.frame.demand(ends, ("endless", None), ())
-        status = code.value("call i32 @PyErr_CheckSignals()")
-        code.require(code.value(f"icmp eq i32 {status}, 0"), ERROR)
+        self.signals()
+
+    def signals(self) -> None:
+        """Lets signals through, so that Ctrl-C ends a loop."""
+        status = self.code.value("call i32 @PyErr_CheckSignals()")
+        self.code.require(self.code.value(f"icmp eq i32 {status}, 0"), ERROR)
 
     def branch(self, branch: made.Branch) -> None:
         frame, code = self.frame, self.code

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from cpu_support import image, kernel
 from fly_common.errors import InputError, MissingError
+from fly_cpu import section
 from fly_image.nvidia import ptx, ptx_image
-from fly_run.cpu import section
 from fly_run.cpu.device import Cpu
 
 

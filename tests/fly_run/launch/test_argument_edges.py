@@ -5,7 +5,7 @@ import pytest
 from fly_common.errors import InputError, UsageError
 from fly_common.record import replace
 from fly_host import program
-from fly_run.launch.parameters import describe
+from fly_host.refusals import describe
 from launch_recording import record
 
 from .test_arguments import CODE, PROGRAM, arrays, code_with, refusal

@@ -21,7 +21,10 @@ TOOL = "fly-link"
 def command(
     files: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[FILES]...", help="Object files, or a PTX file. [stdin]"),
+        typer.Argument(
+            metavar="[FILES]...",
+            help="Object files, or a PTX file. [stdin]",
+        ),
     ] = None,
     output: Annotated[
         str | None, typer.Option("-o", metavar="FILE", help="Write the result to FILE. [stdout]")
@@ -29,16 +32,29 @@ def command(
     backend: Annotated[str | None, backend_option(typer)] = None,
     emit: Annotated[str | None, options.flag(typer, "link", "emit")] = None,
     ptxas: Annotated[list[str] | None, options.flag(typer, "link", "flags")] = None,
+    host: Annotated[
+        str | None,
+        typer.Option("--host", metavar="shared", help="Make a shared library with a C interface."),
+    ] = None,
+    header: Annotated[
+        str | None,
+        typer.Option("--header", metavar="FILE", help="Write the library's C header to FILE."),
+    ] = None,
+    cpu: Annotated[
+        bool, typer.Option("--cpu", help="Let the library also run on the host's processor.")
+    ] = False,
     timeout: Annotated[float | None, options.flag(typer, "link", "timeout")] = None,
     _: Annotated[bool, version.option(typer, TOOL, "ld.lld")] = False,
 ) -> None:
-    """Link object files into a HSACO with LLVM's ld.lld, or compile PTX to a cubin with ptxas."""
+    """Link object files into a HSACO with LLVM's ld.lld, or compile PTX to a cubin with ptxas. With
+    --host shared, make a library for C programs of one input for each target."""
     chosen = options.fields("link", locals())
     from fly_link import link
     from fly_link.options import Options
 
     made = Options(**chosen)
     named = named_backend(backend)
+    _check_host(host, header, cpu, made.emit)
 
     def warn(text: str) -> None:
         print(f"{TOOL}: warning: {text}", file=sys.stderr)
@@ -54,7 +70,17 @@ def command(
     names = [filter.input_name(path) for path in paths]
 
     def work(data: bytes, name: str) -> bytes:
-        return link([data, *rest], names, options=made, backend=named, warn=warn)
+        if host is None:
+            return link([data, *rest], names, options=made, backend=named, warn=warn)
+        from fly_link.shared.building import make
+
+        given = [data, *rest]
+        made_library = make(given, names, for_cpu=cpu, options=made, backend=named, warn=warn)
+        if header is not None:
+            from pathlib import Path
+
+            filter.write_atomically(Path(header), made_library.header.encode())
+        return made_library.data
 
     filter.stage(
         TOOL,
@@ -64,6 +90,7 @@ def command(
         suffix=_suffix,
         flags=[
             *([] if backend is None else ["--backend", backend]),
+            *_host_words(host, header, cpu),
             *options.words("link", chosen),
         ],
         others=others,
@@ -71,11 +98,33 @@ def command(
     )
 
 
+def _check_host(host: str | None, header: str | None, cpu: bool, emit: str) -> None:
+    """Raises UsageError for options of libraries that do not go together."""
+    from fly_common.errors import UsageError
+    from fly_common.quoting import quoted
+
+    if host is None:
+        for flag, given in (("--header", header is not None), ("--cpu", cpu)):
+            if given:
+                raise UsageError(f"{flag} requires --host shared")
+    elif host != "shared":
+        raise UsageError(f"--host {quoted(host)}: must be shared")
+    elif emit == "sass":
+        raise UsageError("--host shared makes a library: --emit sass does not apply")
+
+
+def _host_words(host: str | None, header: str | None, cpu: bool) -> list[str]:
+    words = [] if host is None else ["--host", host]
+    words += [] if header is None else ["--header", header]
+    return [*words, "--cpu"] if cpu else words
+
+
 def _suffix(data: bytes) -> str:
     """Returns the suffix of the file in which a refused input is saved."""
     from fly_common import artifact
 
-    return ".ptx" if artifact.identify(data) == artifact.PTX else ".o"
+    kinds = {artifact.PTX: ".ptx", artifact.HSACO: ".hsaco", artifact.CUBIN: ".cubin"}
+    return kinds.get(artifact.identify(data), ".o")
 
 
 def main() -> None:

@@ -24,6 +24,17 @@ entry:
 """
 
 
+_PLAIN = """
+define internal zeroext i1 {name}(ptr %table, ptr %object, ptr %dtype, ptr %out) nounwind {{
+entry:
+{body}
+  ret i1 true
+{missed}:
+  ret i1 false
+}}
+"""
+
+
 def guard(frame: Frame, key: tuple[Any, ...], write: Written) -> tuple[str, Any]:
     """The name of the function for guards of this key, and what `write` returned for it.
 
@@ -31,10 +42,10 @@ def guard(frame: Frame, key: tuple[Any, ...], write: Written) -> tuple[str, Any]
     room for what it reads at `%out`. The function returns whether the argument fits.
     """
     if key not in frame.guards:
-        inner = Frame(frame.specialisation, frame.way, frame.torch, slots=frame.slots)
+        inner = frame.inner()
         told = write(inner)
         name = f"@guard{len(frame.guards)}"
-        text = _TEXT.format(
+        text = (_PLAIN if frame.way.plain else _TEXT).format(
             name=name,
             body="\n".join([*inner.code.allocations, *inner.code.lines]),
             miss=MISS,

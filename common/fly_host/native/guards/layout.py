@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from fly_host import refusals
 from fly_host.native.frame import Frame
+from fly_host.native.marks import integer, mark
 from fly_host.program import Tensor
+from fly_host.refusals import describe
 
 
 class Layout:
@@ -19,27 +24,40 @@ class Layout:
         conditions: list[str],
         order: tuple[int, ...] | None,
     ):
-        self.code, self.tensor, self.order = frame.code, tensor, order
+        self.frame, self.code, self.tensor, self.order = frame, frame.code, tensor, order
         self.extents, self.strides, self.conditions = extents, strides, conditions
         self._empty: str | None = None
         self.canonical = self._canonical() if tensor.contiguous else []
 
     def check(self) -> None:
         wanted = self.canonical if self.tensor.contiguous else self.tensor.strides
-        for want, have, extent in zip(wanted, self.strides, self.extents, strict=True):
+        name, contiguous = self.tensor.name, self.tensor.contiguous
+        for at, (want, have, extent) in enumerate(
+            zip(wanted, self.strides, self.extents, strict=True)
+        ):
             if want is not None:
                 same = self.code.value(f"icmp eq i64 {have}, {want}")
-                self._either(same, self._single(extent), self.empty)
-        for divisor, extent in zip(self.tensor.multiples, self.extents, strict=False):
-            self._multiple(extent, divisor)
+                self._either(
+                    lambda at=at, want=str(want), have=have: refusals.stride(
+                        name, contiguous, at, integer(want), integer(have)
+                    ),
+                    same,
+                    self._single(extent),
+                    self.empty,
+                )
+        for at, (divisor, extent) in enumerate(
+            zip(self.tensor.multiples, self.extents, strict=False)
+        ):
+            self._multiple("extent", at, extent, divisor)
         rank = len(self.extents)
-        for divisor, extent, stride in zip(
-            self.tensor.multiples[rank:], self.extents, self.strides, strict=False
+        for at, (divisor, extent, stride) in enumerate(
+            zip(self.tensor.multiples[rank:], self.extents, self.strides, strict=False)
         ):
             free = self.code.value(f"or i1 {self._single(extent)}, {self.empty}")
-            self._multiple(self.code.value(f"select i1 {free}, i64 0, i64 {stride}"), divisor)
+            step = self.code.value(f"select i1 {free}, i64 0, i64 {stride}")
+            self._multiple("stride", at, step, divisor)
         if self.tensor.access != "r" and not self.tensor.contiguous and rank:
-            self._either(*(self._apart(order) for order in self._orders(rank)), self.empty)
+            self._either(self._overlap, *self._all_apart(rank), self.empty)
 
     def seen(self) -> list[str]:
         """The strides that the program sees."""
@@ -65,7 +83,7 @@ class Layout:
             if not extent.startswith("%") and not step.startswith("%"):
                 step = str(int(step) * max(int(extent), 1))
                 if int(step) >= 1 << 63:
-                    self.conditions.append("false")
+                    self._expect("false", self._too_large)
                     step = "1"
             else:
                 count = self.code.value(f"call i64 @llvm.smax.i64(i64 {extent}, i64 1)")
@@ -74,7 +92,7 @@ class Layout:
                 )
                 step = self.code.value(f"extractvalue {{i64, i1}} {pair}, 0")
                 left = self.code.value(f"extractvalue {{i64, i1}} {pair}, 1")
-                self.conditions.append(self.code.value(f"xor i1 {left}, true"))
+                self._expect(self.code.value(f"xor i1 {left}, true"), self._too_large)
             found.append(step)
         return found[::-1][-len(self.extents) :] if self.extents else []
 
@@ -95,15 +113,35 @@ class Layout:
     def _or(self, a: str, b: str) -> str:
         return self.code.value(f"or i1 {a}, {b}")
 
-    def _either(self, first: str, *others: str) -> None:
+    def _expect(self, condition: str, words: Callable[[], str]) -> None:
+        self.frame.expect(self.conditions, condition, words)
+
+    def _either(self, words: Callable[[], str], first: str, *others: str) -> None:
         for other in others:
             first = self._or(first, other)
-        self.conditions.append(first)
+        self._expect(first, words)
 
-    def _multiple(self, value: str, divisor: int) -> None:
+    def _multiple(self, what: str, at: int, value: str, divisor: int) -> None:
         if divisor > 1:
             rest = self.code.value(f"srem i64 {value}, {divisor}")
-            self.conditions.append(self.code.value(f"icmp eq i64 {rest}, 0"))
+            whole = self.code.value(f"icmp eq i64 {rest}, 0")
+            name = self.tensor.name
+            self._expect(whole, lambda: refusals.multiple(name, what, at, divisor, integer(value)))
+
+    def _overlap(self) -> str:
+        shape, strides = mark("tuple", *self.extents), mark("tuple", *self.strides)
+        return refusals.overlap(self.tensor.name, describe(self.tensor), shape, strides)
+
+    def _too_large(self) -> str:
+        return f"the strides of {self.tensor.name} do not fit in 64 bits"
+
+    def _all_apart(self, rank: int) -> list[str]:
+        """Conditions, each of which says that no two elements are in one place."""
+        if not self.frame.way.plain:
+            return [self._apart(order) for order in self._orders(rank)]
+        shape, strides = self.code.integers(self.extents), self.code.integers(self.strides)
+        call = f"call zeroext i1 @fly_apart(i64 {rank}, ptr {shape}, ptr {strides})"
+        return [self.code.value(call)]
 
     def _orders(self, rank: int) -> list[list[int]]:
         inner_first = list(range(rank))[::-1]

@@ -12,14 +12,17 @@ are part of NumPy's binary interface. torch's tensors are read by the function t
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from fly_numerics.element_types import ELEMENT_TYPES
 
+from fly_host import refusals
 from fly_host.native.frame import ERROR, MISS, UNREADABLE, Frame, Value
 from fly_host.native.guards.function import call, guard
 from fly_host.native.guards.layout import Layout
+from fly_host.native.marks import integer, mark
 from fly_host.native.probing import OBJECT_TYPE
 from fly_host.native.specialisation import Array
 from fly_host.program import Tensor
@@ -65,7 +68,7 @@ class Reader:
         array = frame.specialisation.arrays[tensor.name]
         name, known = guard(frame, _key(tensor, array), lambda inner: _write(inner, tensor, array))
         room = code.room(f"[{1 + 2 * rank} x i64]")
-        dtype = "null" if array.kind == "torch" else frame.slot("dtype", tensor.name)
+        dtype = frame.slot("dtype", tensor.name) if array.kind == "numpy" else "null"
         call(frame, name, object, room, dtype)
         found = [
             code.load("i64", room, 8 * place) if number is None else number
@@ -73,7 +76,8 @@ class Reader:
         ]
         shape, strides = tuple(found[:rank]), tuple(found[rank:])
         self._same(tensor, shape)
-        value = Value(object, code.load("ptr", room), shape, strides, tensor.dtype)
+        held = "null" if frame.way.plain else object
+        value = Value(held, code.load("ptr", room), shape, strides, tensor.dtype)
         frame.tensors[tensor.name] = value
 
     def _same(self, tensor: Tensor, shape: tuple[str, ...]) -> None:
@@ -94,6 +98,8 @@ def _key(tensor: Tensor, array: Array) -> tuple[Any, ...]:
     shape = tuple(extent if isinstance(extent, int) else None for extent in tensor.shape)
     layout = (tensor.contiguous, tensor.strides, tensor.multiples, tensor.access == "r")
     kind = (array.kind, array.device, array.order)
+    if array.kind == "dlpack":  # it says which parameter is wrong
+        kind = (*kind, tensor.name)
     return ("tensor", *kind, tensor.dtype, shape, *layout)
 
 
@@ -111,18 +117,18 @@ class _Guard:
 
     def write(self) -> _Read:
         code, tensor = self.code, self.tensor
-        torch = self.array.kind == "torch"
         conditions: list[str] = []
-        read = self._torch if torch else self._numpy
-        data, shape, strides = read(conditions)
-        itemsize = ELEMENT_TYPES[tensor.dtype].bytes
-        if torch and itemsize > 1:
-            low = code.value(f"ptrtoint ptr {data} to i64")
-            low = code.value(f"and i64 {low}, {itemsize - 1}")
-            conditions.append(code.value(f"icmp eq i64 {low}, 0"))
+        kinds = {"torch": self._torch, "numpy": self._numpy, "dlpack": self._dlpack}
+        data, shape, strides = kinds[self.array.kind](conditions)
         extents = self._extents(shape, conditions)
         layout = Layout(self.frame, tensor, extents, strides, conditions, self.array.order)
         layout.check()
+        itemsize = ELEMENT_TYPES[tensor.dtype].bytes
+        if self.array.kind != "numpy" and itemsize > 1:
+            low = code.value(f"ptrtoint ptr {data} to i64")
+            low = code.value(f"and i64 {low}, {itemsize - 1}")
+            aligned = code.value(f"icmp eq i64 {low}, 0")
+            self._expect(conditions, aligned, lambda: refusals.alignment(tensor.name))
         self._all(conditions)
         seen = layout.seen()
         code.store("ptr", data, "%out")
@@ -180,6 +186,47 @@ class _Guard:
         strides = self._several(code.load("ptr", object, STRIDES), rank)
         return code.load("ptr", object, DATA), shape, self._elements(strides, conditions)
 
+    def _dlpack(self, conditions: list[str]) -> tuple[str, list[str], list[str]]:
+        """A DLTensor of a caller without Python."""
+        code, tensor = self.code, self.tensor
+        rank, name, object = len(tensor.shape), tensor.name, "%object"
+        first = next(p.name for p in self.frame.program.parameters if isinstance(p, Tensor))
+        usual, here = code.load("i64", "%table"), code.load("i64", object, DL_DEVICE)
+        self._expect(
+            conditions,
+            code.value(f"icmp eq i64 {here}, {usual}"),
+            lambda: refusals.places(first, mark("place", usual), name, mark("place", here)),
+        )
+        dtype, dimensions = code.load("i32", object, DL_NDIM + 4), code.load("i32", object, DL_NDIM)
+        self._expect(
+            conditions,
+            code.value(f"icmp eq i32 {dtype}, {dlpack_dtype(tensor.dtype)}"),
+            lambda: refusals.dtype(name, tensor.dtype, mark("dtype", dtype)),
+        )
+        count = code.value(f"sext i32 {dimensions} to i64")
+        shape = code.load("ptr", object, DL_SHAPE)
+        self._expect(
+            conditions,
+            code.value(f"icmp eq i64 {count}, {rank}"),
+            lambda: refusals.rank(name, rank, integer(count), mark("array", shape, count)),
+        )
+        if rank:
+            there = code.value(f"icmp ne ptr {shape}, null")
+            self._expect(conditions, there, lambda: f"{name} has no shape: it is a null pointer")
+        extents = self._several(shape, rank)
+        for dimension, extent in enumerate(extents):
+            self._expect(
+                conditions,
+                code.value(f"icmp sge i64 {extent}, 0"),
+                lambda extent=extent, at=dimension: f"extent {at} of {name} is {integer(extent)}",
+            )
+        room = code.room(f"[{max(rank, 1)} x i64]")
+        strides = code.value(f"call ptr @fly_strides(ptr {object}, ptr {room})")
+        return _dlpack_data(self.frame, object), extents, self._several(strides, rank)
+
+    def _expect(self, conditions: list[str], condition: str, words: Callable[[], str]) -> None:
+        self.frame.expect(conditions, condition, words)
+
     def _elements(self, strides: list[str], conditions: list[str]) -> list[str]:
         """Strides in bytes as strides in elements, whose size is a power of two."""
         itemsize = ELEMENT_TYPES[self.tensor.dtype].bytes
@@ -198,9 +245,16 @@ class _Guard:
     def _extents(self, shape: list[str], conditions: list[str]) -> list[str]:
         """Extents: those that are stated are known when the code is made."""
         found: list[str] = []
-        for stated, extent in zip(self.tensor.shape, shape, strict=True):
+        for dimension, (stated, extent) in enumerate(zip(self.tensor.shape, shape, strict=True)):
             if isinstance(stated, int):
-                conditions.append(self.code.value(f"icmp eq i64 {extent}, {stated}"))
+                same = self.code.value(f"icmp eq i64 {extent}, {stated}")
+                self._expect(
+                    conditions,
+                    same,
+                    lambda dimension=dimension, stated=stated: refusals.extent(
+                        self.tensor.name, dimension, stated, mark("tuple", *shape)
+                    ),
+                )
                 extent = str(stated)
             found.append(extent)
         return found

@@ -1,6 +1,6 @@
 """An image's LLVM IR → a shared library for this host, which is cached.
 
-    bitcode → opt (names for values) → rewrite → opt -O2 → llc → ld.lld -shared
+    bitcode → object (fly_cpu.building) → ld.lld -shared
 
 The key of the library is a digest of the bitcode, of the kernels' arguments, of these sources and
 of LLVM. With FLY_CPU_KEEP=DIR the module and the library are also left in a folder, for debuggers.
@@ -17,17 +17,14 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fly_common import toolchain
-from fly_common.errors import FlyError, InputError, MissingError
+from fly_common.errors import InputError, MissingError
+from fly_cpu import building, section
 from fly_host.native import library as native_library
 from fly_host.native.unavailable import Unavailable
 from fly_image.image import Image
 from fly_store import built_library, identity
 
-from fly_run.cpu import rewrite, section
-
 KEEP = "FLY_CPU_KEEP"
-PROCESSOR = "x86-64-v3"
 # Flags of that level (x86-64 psABI, "micro-architecture levels"), as /proc/cpuinfo spells them.
 _NEEDS = "avx avx2 bmi1 bmi2 f16c fma abm movbe"
 
@@ -48,7 +45,8 @@ def check_host() -> None:
     lacking = [flag for flag in _NEEDS.split() if flags and flag not in flags[1].split()]
     if lacking:
         raise MissingError(
-            f"the device cpu needs an {PROCESSOR} processor; this one lacks {', '.join(lacking)}",
+            f"the device cpu needs an {building.PROCESSOR} processor; this one lacks"
+            f" {', '.join(lacking)}",
             hint="run on an x86-64 processor with AVX2, FMA and F16C (any since 2015)",
         )
 
@@ -56,11 +54,8 @@ def check_host() -> None:
 def obtain(image: Image) -> bytes:
     """Returns the library for an image, a cached one if there is one."""
     bitcode = section.bitcode(image)
-    offsets = {
-        name: [argument.offset for argument in kernel.arguments]
-        for name, kernel in image.kernels.items()
-    }
-    key = hashlib.sha256(repr((_sources(), identity.program("llc"), offsets)).encode())
+    offsets = building.offsets(image)
+    key = hashlib.sha256(repr((building.sources(), identity.program("llc"), offsets)).encode())
     key.update(bitcode)
     name = f"cpu-{key.hexdigest()[:32]}.so"
     noun = "code for the host processor"
@@ -68,38 +63,11 @@ def obtain(image: Image) -> bytes:
     return built_library.obtain(recipe)
 
 
-@functools.cache
-def _sources() -> str:
-    total = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.rglob("*.py")):
-        total.update(source.read_bytes())
-    return total.hexdigest()
-
-
-def module(bitcode: bytes, offsets: Mapping[str, Sequence[int]]) -> str:
-    """Returns the module for the host, as text."""
-    return rewrite.rewritten(section.text(bitcode), offsets)
-
-
 def build(bitcode: bytes, offsets: Mapping[str, Sequence[int]]) -> bytes:
     """Compiles and links the library."""
-    text = module(bitcode, offsets)
-    words = [f"-mcpu={PROCESSOR}", "-o", "-", "-"]
-    optimised = _run("opt", ["-O2", *words], text.encode())
-    made = _run("llc", ["-O2", "-filetype=obj", "-relocation-model=pic", *words], optimised)
     link = ["-shared", "-z", "now", "-z", "noexecstack", "--build-id=none", "-o", "-", "/dev/stdin"]
-    return _run("ld.lld", link, made)
-
-
-def _run(program: str, words: list[str], data: bytes) -> bytes:
-    done = toolchain.run_program(program, words, data)
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise FlyError(
-            f"{program} does not accept the code for the device cpu: {said[0] if said else ''}",
-            hint="this is a bug in the device or in this LLVM; LLVM 22 is known to work",
-        )
-    return done.stdout
+    made = building.object_code(building.module(bitcode, offsets))
+    return building.run("ld.lld", link, made)
 
 
 def opened(data: bytes, name: str, number: int) -> ctypes.CDLL:

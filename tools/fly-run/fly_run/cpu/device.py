@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 
 from fly_common.errors import InputError, MissingError, UsageError
+from fly_cpu import state
 from fly_image.image import Image, Triple
 from fly_target import registry
 
-from fly_run.cpu import state
 from fly_run.cpu.compile import check_host
 from fly_run.cpu.execution import Launch
 from fly_run.cpu.loading import Kernel, Module, Region

@@ -17,8 +17,9 @@ from dataclasses import dataclass, field
 
 from fly_common import process
 from fly_common.errors import Fault
+from fly_cpu import state
 
-from fly_run.cpu import faults, printing, state
+from fly_run.cpu import faults, printing
 from fly_run.cpu.loading import Copy, Kernel, Region
 from fly_run.devices.options import Options
 

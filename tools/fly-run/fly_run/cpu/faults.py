@@ -6,8 +6,8 @@ import ctypes
 from collections.abc import Sequence
 
 from fly_common.errors import Fault, Place
+from fly_cpu import state
 
-from fly_run.cpu import state
 from fly_run.cpu.loading import Copy, Kernel, Region
 from fly_run.devices import memory_faults
 

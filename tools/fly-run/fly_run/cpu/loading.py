@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from fly_common.errors import InputError, MissingError
+from fly_cpu import state
 from fly_image.image import Image, KernelInterface
 
 from fly_run.cpu import compile as compiling
-from fly_run.cpu import state
 
 _NORESERVE = 0x4000  # MAP_NORESERVE of Linux
 

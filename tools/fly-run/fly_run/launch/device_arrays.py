@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from fly_common.errors import InputError
+from fly_host import refusals
 
 Place = tuple[str, int]
 
@@ -98,7 +99,7 @@ def common_place(arrays: Iterable[tuple[str, Any]]) -> Place | None:
             found = name, place
         elif found[1] != place:
             raise InputError(
-                f"{found[0]} is {where(found[1])}, but {name} is {where(place)}",
+                refusals.places(found[0], where(found[1]), name, where(place)),
                 hint=f"all arrays of a call must be in one place: {_move(found, (name, place))}",
             )
     return None if found is None else found[1]

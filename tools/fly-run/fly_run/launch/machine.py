@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError
+from fly_host import refusals
 from fly_host.interpreter import wrong_count
 from fly_host.libraries.arrays import Bits
 from fly_host.program import Buffer, Call, Launch, Operand, Program, Triple
@@ -216,11 +217,9 @@ def check_room(
     """InputError for a tensor that nobody can allocate, and for one whose elements would lie
     outside its memory."""
     if min(shape, default=0) < 0 or elements < 0:
-        raise InputError(f"{buffer.name} would have the shape {shape}, {elements} elements")
+        raise InputError(refusals.made_shape(buffer.name, shape, elements))
     if 0 in shape:
         return
     steps = [(extent - 1) * stride for extent, stride in zip(shape, strides, strict=True)]
     if min(steps, default=0) < 0 or sum(steps) >= elements:
-        raise InputError(
-            f"{buffer.name}: shape {shape} with strides {strides} does not fit {elements} elements"
-        )
+        raise InputError(refusals.made_strides(buffer.name, shape, strides, elements))

@@ -13,18 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fly_common.errors import Fault
 from fly_host.native import calling, specialisation
-from fly_host.native.specialisation import Batch, KernelLimits, PythonEntry
+from fly_host.native.specialisation import Batch, PythonEntry
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Buffer, Call, Launch, Program, Tensor, Triple
 from fly_host.values import Extents
 from fly_image.image import Image
-from fly_target import registry
+from fly_image.limits import limits_of
 
 from fly_run.launch import machine
 from fly_run.launch.checking import check
 from fly_run.launch.completed import Ran, launch_packed
 from fly_run.launch.execution import Outcome
-from fly_run.launch.limits import MOST_SHARED, grid_of
 
 if TYPE_CHECKING:
     from fly_host.native.calling import Native
@@ -35,23 +34,6 @@ if TYPE_CHECKING:
 
 _HEADER = struct.Struct("<8q")
 _PLACES = {2: "cuda", 10: "cuda"}  # DLPack's device types → torch's; torch calls HIP's cuda
-
-
-def limits_of(program: Program, image: Image) -> list[KernelLimits]:
-    """The interfaces of the kernels that a program launches. InputError for one that is missing."""
-    return [_limits(launch, image) for launch in program.launches]
-
-
-def _limits(launch: Launch, image: Image) -> KernelLimits:
-    kernel, row = image.kernel(launch.kernel), registry.get(image.target)
-    return KernelLimits(
-        kernel.argument_bytes,
-        tuple((argument.offset, argument.size) for argument in kernel.arguments),
-        kernel.max_threads,
-        (row.lds if row else MOST_SHARED) - kernel.shared_bytes,
-        kernel.required_block,
-        grid_of(image.target),
-    )
 
 
 def compile(

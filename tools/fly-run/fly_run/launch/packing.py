@@ -6,6 +6,7 @@ import struct
 from typing import Any
 
 from fly_common.errors import InputError
+from fly_host import refusals
 from fly_host.program import Launch, Program, Scalar, Word
 from fly_image.image import KernelInterface
 
@@ -74,6 +75,6 @@ def integer_bytes(kernel: KernelInterface, word: Word, value: int) -> bytes:
         return value.to_bytes(word.size, "little", signed=True)
     except OverflowError:
         raise InputError(
-            f"{value} does not fit in a {8 * word.size}-bit argument of {kernel.name}",
+            refusals.narrow(value, 8 * word.size, kernel.name),
             hint="declare it in 64 bits: a kernel's number as fx.Int64, an extent as fx.sym_int64",
         ) from None

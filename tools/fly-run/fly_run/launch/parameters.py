@@ -1,4 +1,4 @@
-"""Checks the names and scalars given for the parameters of a program, and describes the parameters.
+"""Checks the names and scalars given for the parameters of a program.
 
 `tensors` checks arrays.
 """
@@ -9,7 +9,9 @@ from collections.abc import Iterable, Mapping
 
 from fly_common.errors import InputError, UsageError
 from fly_common.quoting import quoted
+from fly_host import refusals
 from fly_host.program import Parameter, Program, Scalar, Stream
+from fly_host.refusals import describe
 
 from fly_run.launch import dtypes
 
@@ -47,22 +49,6 @@ def _suggest(name: str, program: Program, results: list[str]) -> str:
     told = f"parameters: {', '.join(f'{p.name}: {describe(p)}' for p in program.parameters)}"
     told += f"  results: {', '.join(results)}" if results else ""
     return f"did you mean {near[0]}?  {told}" if near else told
-
-
-def describe(parameter: Parameter) -> str:
-    """`f32[n,4], read only`."""
-    if isinstance(parameter, Stream):
-        return "a stream, the current one by default"
-    if isinstance(parameter, Scalar):
-        default = parameter.default
-        if default is None:
-            return parameter.dtype
-        # As the f32 that it is: 1e-05, not its digits as a double.
-        shown = f"{default:.7g}" if isinstance(default, float) else str(default).lower()
-        return f"{parameter.dtype}, {shown} by default"
-    shape = ",".join("?" if extent is None else str(extent) for extent in parameter.shape)
-    access = {"r": "read", "w": "written", "rw": "read and written"}[parameter.access]
-    return f"{parameter.dtype}[{shape}], {access}"
 
 
 def _example(parameter: Parameter) -> str:
@@ -108,7 +94,7 @@ def check_scalar(scalar: Scalar, value: object) -> int | float | bool:
 
 
 def _does_not_fit(scalar: Scalar, value: object) -> InputError:
-    return InputError(f"{scalar.name}={quoted(value)} does not fit in {scalar.dtype}")
+    return InputError(refusals.scalar(scalar.name, quoted(value), scalar.dtype))
 
 
 def _kind(value: object) -> str:

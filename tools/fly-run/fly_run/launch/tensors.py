@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
+from fly_host import refusals
 from fly_host.program import Tensor
+from fly_host.refusals import describe
 from fly_host.values import Extents
 
 from fly_run.launch import dtypes
-from fly_run.launch.parameters import describe
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,21 +30,17 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
         )
     if not dtypes.holds(value.dtype, wanted):
         raise InputError(
-            f"{name} must be {wanted}, but the array is {dtypes.name_of(value.dtype)}",
+            refusals.dtype(name, wanted, dtypes.name_of(value.dtype)),
             hint=_conversion(value.dtype, wanted),
         )
     if value.ndim != len(tensor.shape):
         raise InputError(
-            f"{name} must have {len(tensor.shape)} dimensions, but the array has {value.ndim}:"
-            f" shape {value.shape}",
+            refusals.rank(name, len(tensor.shape), value.ndim, value.shape),
             hint=f"{name} is {describe(tensor)}",
         )
     for dimension, (extent, there) in enumerate(zip(tensor.shape, value.shape, strict=True)):
         if isinstance(extent, int) and extent != there:
-            raise InputError(
-                f"extent {dimension} of {name} must be {extent}, but the array's shape is"
-                f" {value.shape}"
-            )
+            raise InputError(refusals.extent(name, dimension, extent, value.shape))
     _check_strides(tensor, value)
     _check_multiples(tensor, value)
     if tensor.access != "r" and not value.flags.writeable:
@@ -52,15 +49,13 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
             hint="pass a copy: np.array(x)",
         )
     if tensor.access != "r" and _overlaps_itself(value):
+        strides = tuple(stride // value.itemsize for stride in value.strides)
         raise InputError(
-            f"{name} is {describe(tensor)}, but elements of the array overlap in memory:"
-            f" shape {value.shape}, strides {tuple(s // value.itemsize for s in value.strides)}",
+            refusals.overlap(name, describe(tensor), value.shape, strides),
             hint="pass a copy, which has memory for each element: np.array(x), x.clone()",
         )
     if not value.flags.aligned:
-        raise InputError(
-            f"the elements of {name} are not aligned in memory", hint="pass a copy: np.array(x)"
-        )
+        raise InputError(refusals.alignment(name), hint="pass a copy: np.array(x)")
     return value
 
 
@@ -119,11 +114,8 @@ def _check_strides(tensor: Tensor, array: np.ndarray) -> None:
     found = tuple(stride // array.itemsize for stride in array.strides)
     for dimension, (want, have) in enumerate(zip(wanted, found, strict=True)):
         if want is not None and want != have and array.shape[dimension] > 1 and array.size:
-            what = "must be contiguous in C order" if tensor.contiguous else "has fixed strides"
             raise InputError(
-                f"{tensor.name} {what}: stride {dimension} must be {want} elements, but the"
-                " array's is"
-                f" {have}",
+                refusals.stride(tensor.name, tensor.contiguous, dimension, want, have),
                 hint="pass a copy: np.ascontiguousarray(x)",
             )
 
@@ -139,8 +131,7 @@ def _check_multiples(tensor: Tensor, array: np.ndarray) -> None:
         if value % divisor:
             what = "extent" if number < array.ndim else "stride"
             raise InputError(
-                f"{tensor.name}: {what} {number % array.ndim} must be a multiple of {divisor}"
-                f"{' elements' if what == 'stride' else ''}, but is {value}",
+                refusals.multiple(tensor.name, what, number % array.ndim, divisor, value),
                 hint="the kernel was compiled for such arrays: pad the array, or compile without"
                 " div=",
             )
@@ -184,7 +175,7 @@ def check_symbols(
             before, first = known.setdefault(symbol, (extent, name))
             if before != extent:
                 raise InputError(
-                    f"extent {symbol} is {before} in {first}, but {extent} in {name}",
+                    refusals.symbol(symbol, first, before, name, extent),
                     hint=f"{first} has shape {shapes[first]}, {name} {shape}",
                 )
     return {symbol: extent for symbol, (extent, _) in known.items()}

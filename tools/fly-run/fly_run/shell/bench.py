@@ -18,10 +18,10 @@ from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
 from fly_host.program import Call, Program, Tensor, every_step
+from fly_host.refusals import show
 
 from fly_run.devices.protocol import Device, Function, Stream, Triple
 from fly_run.launch.completed import Ran
-from fly_run.launch.limits import show
 from fly_run.shell.argument_values import Given
 from fly_run.shell.flops import evaluate
 

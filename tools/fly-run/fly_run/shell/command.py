@@ -94,13 +94,18 @@ def call(call: Call) -> None:
     with _kept(call, path, data):
         # LLVM's disassembler and the emulator process untrusted bytes of the file.
         isolate(TOOL, name)
-        image = fly_image.read(data, name)
+        images = _images(data, name)
     if call.inspect:
         from fly_run.shell import inspect
 
-        text = inspect.as_json(image) if call.json else inspect.text(image, name)
+        text = inspect.as_json(images) if call.json else inspect.text(images, name)
         filter.write_output(text.encode(), None)
         return
+    image = images[0]
+    if len(images) > 1:
+        from fly_run.devices.choosing import choose
+
+        image = choose(images, call.device)
     held, work = _work(call, image, given)
     _check_destinations(held.destinations)
     watch = observing.Watching.of(call)
@@ -118,6 +123,15 @@ def call(call: Call) -> None:
         filter.write_output(measured.json().encode(), None)
     elif measured is not None:
         report.table(measured.rows(), measured.lines())
+
+
+def _images(data: bytes, name: str) -> list[Image]:
+    """The image of a file, or those of a library."""
+    from fly_image import library, registry
+
+    if registry.is_library(data):
+        return library.images(data, name)
+    return [fly_image.read(data, name)]
 
 
 @contextlib.contextmanager

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from typing import Any
 
 from fly_host.listing import listing
 from fly_image.image import Image, KernelInterface
 
 
-def text(image: Image, name: str) -> str:
-    """Returns a page of text: the file, each kernel, the host program."""
+def text(images: Sequence[Image], name: str) -> str:
+    """Returns a page of text for each image."""
+    return "\n".join(_text(image, name) for image in images)
+
+
+def _text(image: Image, name: str) -> str:
+    """The file, each kernel, the host program."""
     lines = [
         f"{name}: {image.variant}, {len(image.data)} bytes, {_count(len(image.kernels), 'kernel')}"
     ]
@@ -33,9 +40,15 @@ def _kernel(kernel: KernelInterface) -> list[str]:
     return lines
 
 
-def as_json(image: Image) -> str:
-    """Returns the same as JSON, with the host program as it is in the file."""
+def as_json(images: Sequence[Image]) -> str:
+    """Returns the same as JSON, with the host program as it is in the file; a list if there are
+    several images."""
+    found = [_document(image) for image in images]
+    return json.dumps(found[0] if len(found) == 1 else found, indent=2) + "\n"
+
+
+def _document(image: Image) -> dict[str, Any]:
     from fly_host import text
 
     launched = json.loads(text.write(image.program)) if image.program else None
-    return json.dumps({**image.document(), "program": launched}, indent=2) + "\n"
+    return {**image.document(), "program": launched}

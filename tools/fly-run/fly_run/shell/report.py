@@ -7,9 +7,10 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from fly_host.refusals import show
+
 from fly_run.launch import dtypes
 from fly_run.launch.completed import Ran
-from fly_run.launch.limits import show
 from fly_run.shell.argument_values import Given
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from fly_run.cpu import conversions, warp
-from fly_run.cpu.state import expanded
+from fly_cpu import conversions, warp
+from fly_cpu.state import expanded
 
 _REGISTERS = {
     **{f"tid.{axis}": f"load i32, ptr @fly.{axis}" for axis in "xyz"},

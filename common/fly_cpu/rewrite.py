@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_run.cpu import conversions, intrinsics, runtime, warp
-from fly_run.cpu.body import Body, Site
-from fly_run.cpu.generic import GENERIC
-from fly_run.cpu.locations import locations
-from fly_run.cpu.state import POISON, expanded
-from fly_run.cpu.text import closing, split, take_type
+from fly_cpu import conversions, intrinsics, runtime, warp
+from fly_cpu.body import Body, Site
+from fly_cpu.generic import GENERIC
+from fly_cpu.locations import locations
+from fly_cpu.state import POISON, expanded
+from fly_cpu.text import closing, split, take_type
 
 TRIPLE = "x86_64-unknown-linux-gnu"
 _LAYOUT = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fly_run.cpu.state import (
+from fly_cpu.state import (
     FAULT,
     KINDS,
     PRINT,

@@ -18,9 +18,9 @@ from typing import Protocol
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_run.cpu import assembly, intrinsics
-from fly_run.cpu.generic import COPIES, TRAPS
-from fly_run.cpu.text import closing, operand, size_of, split, take_type, value_of
+from fly_cpu import assembly, intrinsics
+from fly_cpu.generic import COPIES, TRAPS
+from fly_cpu.text import closing, operand, size_of, split, take_type, value_of
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ Each thread of a block is a fiber with a stack of its own. The scheduler runs th
 A fiber gives way where it waits for others, and now and then in a loop. A library serves one host
 thread at a time; each host thread that helps loads a copy, with variables of its own.
 
-    fly_run(fresh)    starts a launch, or continues it; called by Python
+    fly_run(fresh)    starts a launch, or continues it; called by Python or a library
     fly.schedule      takes blocks of the grid, until there are none        on its own stack
     fly.block         runs a block's fibers until all have ended            on that stack
     fly.thread        runs the kernel                                       on a fiber's stack
@@ -15,12 +15,12 @@ Python gets the processor back at the end, after a slice of time, and for what o
 
 from __future__ import annotations
 
-from fly_run.cpu.runtime.barriers import BARRIERS
-from fly_run.cpu.runtime.block import BLOCK
-from fly_run.cpu.runtime.grid import ASSEMBLY, GRID
-from fly_run.cpu.runtime.memory import FAULTS, LOOK, check
-from fly_run.cpu.runtime.warps import WARPS
-from fly_run.cpu.state import (
+from fly_cpu.runtime.barriers import BARRIERS
+from fly_cpu.runtime.block import BLOCK
+from fly_cpu.runtime.grid import ASSEMBLY, GRID
+from fly_cpu.runtime.memory import FAULTS, LOOK, check
+from fly_cpu.runtime.warps import WARPS
+from fly_cpu.state import (
     FIBER_BYTES,
     MOST_BARRIERS,
     MOST_REGIONS,

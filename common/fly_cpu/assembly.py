@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from fly_run.cpu.text import take_type
+from fly_cpu.text import take_type
 
 _UPDATES = {"exch": "xchg", "inc": "uinc_wrap", "dec": "udec_wrap"}
 _TYPES = {"f32": "float", "f64": "double"}

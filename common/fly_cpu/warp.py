@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fly_run.cpu.state import ACTIVE, expanded
+from fly_cpu.state import ACTIVE, expanded
 
 _SHUFFLED = """
 ; The lane to read from (bits 0 to 4), and whether it is within the segment (bit 5).
