@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from fly_common.record import fields_of
 
 from fly.call.compiled import Compiled
 from fly.call.function import JitFunction
@@ -71,9 +72,8 @@ def carried(compiled: Compiled) -> Carried:
 
 
 def _fields(function: JitFunction) -> list[str]:
-    from dataclasses import fields
-
-    return [one.name for one in fields(function) if one.init and not one.name.startswith("_")]
+    found = fields_of(type(function)).items()
+    return [name for name, one in found if one.is_parameter and not name.startswith("_")]
 
 
 def repeated(call: Callable[..., Any], *arguments: Any) -> Burst:
