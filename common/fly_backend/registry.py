@@ -7,7 +7,8 @@ points:
     [project.entry-points."fly.backends"]
     mybackend = "my_package.backend:BACKEND"
 
-They are searched only for names that are neither built in nor registered.
+They are searched only for names that are neither built in nor registered. Active plugins
+(`fly_plugin`) add theirs for as long as they are active.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 from fly_common.errors import MissingError, UsageError
 from fly_common.quoting import quoted
 from fly_common.resolve import entry_points, load, resolve
+from fly_plugin import active
 
 from fly_backend.backend import Backend
 
@@ -55,6 +57,8 @@ def find(name: str) -> Backend:
     """Returns the backend `name`. Raises UsageError, which lists the known names, if there is none,
     and MissingError if its factory or its entry point does not return its record."""
     key = name.lower()
+    if (own := of_plugins().get(key)) is not None:
+        return own
     if key not in _found:
         _found[key] = _load(key, name)
     return _found[key]
@@ -95,7 +99,22 @@ def built_in() -> tuple[Backend, ...]:
 
 def loaded() -> tuple[Backend, ...]:
     """Returns the built-in backends, then the other ones that this process has used."""
-    return (*built_in(), *(one for name, one in _found.items() if name not in BUILT_IN))
+    own = built_in()
+    others = (one for name, one in _found.items() if name not in BUILT_IN)
+    return (*own, *others, *of_plugins().values())
+
+
+def of_plugins() -> dict[str, Backend]:
+    """Returns the backends of the active plugins, by name."""
+    tables = (one.plugin.backends for one in active())
+    return {name.lower(): resolve(where) for table in tables for name, where in table.items()}
+
+
+def owner(name: str) -> str | None:
+    """Returns who has the backend `name`, besides plugins, for messages; None if nobody has."""
+    if name.lower() in BUILT_IN:
+        return "fly-filters"
+    return "this process" if name.lower() in _factories else None
 
 
 def default() -> Backend:

@@ -36,6 +36,8 @@ class Command:
     def __init__(self, function: Callable[..., None], **settings: Any):
         self.function = function
         self.settings = settings
+        # Further sections of the help: titles, and rows of a flag and its help.
+        self.sections: Sequence[tuple[str, list[tuple[str, str]]]] = ()
         self.texts = dict(function.__annotations__)
         self.texts.pop("return", None)
 
@@ -70,6 +72,10 @@ class Command:
                 return None
         return values
 
+    def flags(self) -> frozenset[str]:
+        """Returns the flags of the command line."""
+        return frozenset(flag for one in self._parameters() for flag in one.flags or ())
+
     def app(self) -> typer.Typer:
         """The command line as a typer application."""
         from typing import Annotated
@@ -80,7 +86,10 @@ class Command:
             add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None
         )
         self.function.__annotations__ = self._evaluate(typer, Annotated)
-        app.command(**self.settings)(self.function)
+        settings = self.settings
+        if self.sections:
+            settings = {**settings, "cls": _with_sections(typer, self.sections)}
+        app.command(**settings)(self.function)
         return app
 
     def _by_typer(self, tool: str, words: Sequence[str]) -> int:
@@ -124,6 +133,19 @@ class Command:
         code, values = self.function.__code__, self.function.__defaults__ or ()
         names = code.co_varnames[: code.co_argcount]
         return dict(zip(names[len(names) - len(values) :], values, strict=True))
+
+
+def _with_sections(typer: Any, sections: Sequence[tuple[str, list[tuple[str, str]]]]) -> Any:
+    """Returns the class of commands whose help has these sections after the options."""
+
+    class WithSections(typer.core.TyperCommand):
+        def format_options(self, ctx: Any, formatter: Any) -> None:
+            super().format_options(ctx, formatter)
+            for title, rows in sections:
+                with formatter.section(title):
+                    formatter.write_dl(rows)
+
+    return WithSections
 
 
 class _Annotated:

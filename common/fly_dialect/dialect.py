@@ -20,7 +20,7 @@ from typing import Any
 from fly_common.errors import InputError, Place
 
 from fly_dialect.bindings import ir
-from fly_dialect.extension import namespaces
+from fly_dialect.extension import is_of_plugin, namespaces, plugins_type
 from fly_dialect.op_info import OpInfo
 from fly_dialect.op_table import every, find
 from fly_dialect.type_text import parse_type
@@ -107,7 +107,7 @@ def spec_of(type_: ir.Type) -> Spec:
     if isinstance(type_, ir.OpaqueType):
         if type_.dialect_namespace in NAMESPACES:
             return parse_type(f"!{type_.dialect_namespace}.{type_.data}")
-        return str(type_)
+        return plugins_type(type_.dialect_namespace, type_.data) or str(type_)
     if isinstance(type_, ir.IntegerType):
         return f"i{type_.width}" if type_.is_signless else str(type_)
     return str(type_)
@@ -203,7 +203,7 @@ def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> None
     """Raises ValueError if an op is invalid. Ops without attributes whose types are in `seen` are
     skipped; checked ones are added to it."""
     name = op.name
-    if not name.startswith(_PREFIXES):
+    if not name.startswith(_PREFIXES) and not is_of_plugin(name):
         _check_foreign(op, name)
         return
     info = find(name)

@@ -15,6 +15,7 @@ from fly_backend.backend import Backend
 from fly_common.errors import MissingError
 from fly_common.record import field, record
 from fly_common.resolve import resolve
+from fly_plugin import active
 
 from fly_dialect.op_info import OpInfo
 from fly_dialect.types import PtrSpec, Spec
@@ -22,12 +23,15 @@ from fly_dialect.types import PtrSpec, Spec
 
 @record
 class Extension:
-    """`atoms` maps each module to the types whose families it registers
+    """`types` maps the name of each type of a plugin's dialect to the function that reads the text
+    between its brackets, "" if it has none. It returns the type as data, whose `str` is its text,
+    or raises ValueError. `atoms` maps each module to the types whose families it registers
     (`fly_dialect.atoms.registry`). `spaces` maps each address space to the check of a
     `fly.make_ptr` that makes a pointer to it from operands (it raises ValueError), or to None if
     such a pointer allocates memory."""
 
     ops: tuple[OpInfo, ...] = ()
+    types: Mapping[str, Callable[[str], Spec]] = field(default_factory=dict)
     atoms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     spaces: Mapping[str, Callable[[list[Spec], PtrSpec], None] | None] = field(default_factory=dict)
 
@@ -69,9 +73,38 @@ def backend_of(name: str) -> Backend | None:
 
 
 def extension_of(name: str) -> Extension | None:
-    """The extension of `backend_of`."""
+    """The extension whose dialect has an op, a type or an address space of this name: of
+    `backend_of`, or of an active plugin."""
     backend = backend_of(name)
-    return None if backend is None else resolve(backend.dialect)
+    if backend is not None:
+        return resolve(backend.dialect)
+    reference = plugins_dialects().get(name.lstrip("!#").partition(".")[0])
+    return None if reference is None else resolve(reference)
+
+
+def plugins_dialects() -> dict[str, str]:
+    """The dialects of the active plugins: references to their extensions, by name."""
+    return {name: where for one in active() for name, where in one.plugin.dialects.items()}
+
+
+def is_of_plugin(name: str) -> bool:
+    """Whether an op is of the dialect of an active plugin."""
+    return bool(active()) and name.partition(".")[0] in plugins_dialects()
+
+
+def plugins_type(namespace: str, text: str) -> Spec | None:
+    """The type `!namespace.text` of an active plugin's dialect, None if no plugin has this dialect.
+    Raises ValueError for one that is not valid."""
+    reference = plugins_dialects().get(namespace) if active() else None
+    if reference is None:
+        return None
+    name, opened, body = text.partition("<")
+    known = resolve(reference).types
+    if name not in known:
+        raise ValueError(f"the dialect {namespace} has no type {name}")
+    if opened and not body.endswith(">"):
+        raise ValueError(f"!{namespace}.{name}< is never closed")
+    return known[name](body.removesuffix(">").strip())
 
 
 def check_made_pointer(space: str, operands: list[Spec], result: PtrSpec) -> bool:

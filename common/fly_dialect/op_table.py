@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from fly_dialect.extension import extension_of, extensions
+from fly_common.resolve import resolve
+
+from fly_dialect.extension import extension_of, extensions, plugins_dialects
 from fly_dialect.inference import atoms, host, layouts, memory, tiled, vectors
 from fly_dialect.inference import rules as infer
 from fly_dialect.inference.computation import COMPUTATIONS, Computation
@@ -102,8 +104,9 @@ def find(full_name: str) -> OpInfo | None:
 
 
 def every() -> dict[str, OpInfo]:
-    """All ops: fly's by name, those of the built-in backends' dialects by full name."""
-    return OPS | {op.full_name: op for extension in extensions() for op in extension.ops}
+    """All ops: fly's by name, those of the backends' and the plugins' dialects by full name."""
+    guests = map(resolve, plugins_dialects().values())
+    return OPS | {op.full_name: op for one in (*extensions(), *guests) for op in one.ops}
 
 
 def op(name: str) -> OpInfo:

@@ -14,8 +14,8 @@ from fly_common.errors import MissingError
 
 # The packages that tools share, except the dialect: the dependencies of stages without MLIR.
 SHARED = (
-    *("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_store"),
-    "fly_target",
+    *("fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_plugin"),
+    *("fly_store", "fly_target"),
 )
 # The packages of this project. Each stage's fingerprint has those that it uses.
 OWN = frozenset(

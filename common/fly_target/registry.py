@@ -6,12 +6,15 @@ chip's package is imported, and none can replace a built-in row.
 
     [project.entry-points."fly.targets"]
     mychip = "my_package.chips:MYCHIP"
+
+Active plugins (`fly_plugin`) add theirs for as long as they are active.
 """
 
 from __future__ import annotations
 
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
+from fly_plugin import active
 
 from fly_target.amd.chips import CHIPS as AMD_CHIPS
 from fly_target.nvidia.chips import CHIPS as NVIDIA_CHIPS
@@ -32,6 +35,11 @@ def get(name: str) -> Target | None:
     that cannot be loaded."""
     if name in BUILT_IN:
         return BUILT_IN[name]
+    for one in active():
+        if where := one.plugin.targets.get(name):
+            from fly_common.resolve import resolve
+
+            return resolve(where)
     if name not in _loaded:
         entry = _entry_points().get(name)
         if entry is None:
@@ -52,7 +60,13 @@ def find(name: str) -> Target:
 
 def names() -> tuple[str, ...]:
     """Returns all names: the built-in ones, then those of installed packages."""
-    return (*BUILT_IN, *(name for name in _entry_points() if name not in BUILT_IN))
+    others = (name for name in _entry_points() if name not in BUILT_IN)
+    return (*BUILT_IN, *others, *(name for one in active() for name in one.plugin.targets))
+
+
+def owner(name: str) -> str | None:
+    """Returns who has the row `name`, besides plugins, for messages; None if nobody has."""
+    return "fly-filters" if name in BUILT_IN else None
 
 
 def with_trait(*traits: str) -> tuple[str, ...]:

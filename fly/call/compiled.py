@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import sys
@@ -10,6 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import Fault, FlyError, InputError, UsageError
+from fly_plugin import activated
 
 from fly.call import disassembly
 from fly.call.tracebacks import hide_frames
@@ -213,14 +215,15 @@ class Compiled:
         program = self._program()
         viewed = [as_value(value, "") for value in arguments if is_array(value)]
         chosen = _with_place(named, image, viewed)
-        made = native.compile(
-            program,
-            image,
-            arguments,
-            lambda: runtime.device(chosen, image.target),
-            located,
-            host.for_native(),
-        )
+        with self._plugins():
+            made = native.compile(
+                program,
+                image,
+                arguments,
+                lambda: runtime.device(chosen, image.target),
+                located,
+                host.for_native(),
+            )
         if host.dump is not None:
             host.write(program, ".ll", made.llvm())
             host.write(program, ".opt.ll", made.llvm(optimised=True))
@@ -233,7 +236,10 @@ class Compiled:
         options: Options | None,
     ) -> Any:
         image = self.image
-        with self._runtime.device(self._device(device), image.target, options) as opened:
+        with (
+            self._plugins(),
+            self._runtime.device(self._device(device), image.target, options) as opened,
+        ):
             try:
                 return work(opened, image)
             except Fault as error:
@@ -242,11 +248,17 @@ class Compiled:
                 locate(error, image, self._module, self._chain)
                 raise
 
+    def _plugins(self) -> contextlib.AbstractContextManager[None]:
+        """Activates the plugins that the chain was made with: they may have the device."""
+        plugins = self._chain.plugins if self._chain else ()
+        return activated(plugins) if plugins else contextlib.nullcontext()
+
     def _device(self, name: str) -> str:
         """The device that `name` means for the backend that compiled the code."""
         from fly_run.devices.registry import of_backend
 
-        return of_backend(name, self._chain.backend if self._chain else None)
+        with self._plugins():
+            return of_backend(name, self._chain.backend if self._chain else None)
 
     @functools.cached_property
     def _runtime(self) -> ModuleType:

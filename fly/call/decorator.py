@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any, Unpack, overload
 
@@ -29,6 +29,7 @@ def jit(
     options: CompileOptions | None = None,
     arch: str | None = None,
     chip: str | None = None,
+    plugins: Sequence[object] = (),
     **keywords: Unpack[Keywords],
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
@@ -44,6 +45,7 @@ def jit(
     options: CompileOptions | None = None,
     arch: str | None = None,
     chip: str | None = None,
+    plugins: Sequence[object] = (),
     **keywords: Unpack[Keywords],
 ) -> Any:
     """Compiles a host function when it is called with arrays, and launches its kernels.
@@ -53,7 +55,8 @@ def jit(
     own. Both are looked up when the function is compiled. `device` runs it: "auto", "emulator",
     "hip", "cuda:1", … (docs/devices.md). `options` say how the host function runs. The other
     keywords are what LLVM does: see `fly.chains.tuning.Tuning`; each has an environment variable
-    that says it for functions whose decorator does not. `chain` replaces all of that.
+    that says it for functions whose decorator does not. `plugins` are activated after those of
+    `FLY_PLUGINS` (docs/plugins.md). `chain` replaces all of that.
     """
     tuned = tuning.check(keywords)
     target = choice.aliased(target, arch, chip)
@@ -66,6 +69,10 @@ def jit(
             f"chain= and {', '.join(tuned)} contradict each other",
             hint="set these options in the chain's stages: fly.chain(opt=…, llc=…)",
         )
+    if chain is not None and plugins:
+        raise UsageError(
+            "chain= and plugins= contradict each other", hint="use fly.chain(plugins=…)"
+        )
     if chain is not None and target not in (None, chain.target):
         raise UsageError(f"target={quoted(target)} contradicts the chain's target, {chain.target}")
     settings = {
@@ -76,6 +83,10 @@ def jit(
         "device": device,
     }
     settings["host"] = checked(options)
+    if plugins:
+        from fly.chains.plugins import asked
+
+        settings |= {"plugins": tuple(plugins), "asks": asked(plugins)}
 
     def make(plain: Any) -> JitFunction:
         if not isinstance(plain, FunctionType):

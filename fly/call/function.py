@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING, Any
 
 from fly_backend import choice
 from fly_common import collector
+from fly_common.environment import watcher
 from fly_common.errors import FlyError, UsageError
 from fly_common.quoting import quoted
 from fly_common.record import field, record
+from fly_plugin import activated, requested
 from fly_store.store import default_store, key_of
 from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 
 from fly.call.compiled import Compiled
 from fly.call.host_options import CompileOptions
-from fly.call.known_calls import MOST_KEPT, KnownCalls, environment_now
+from fly.call.known_calls import MOST_KEPT, VARIABLES, KnownCalls, environment_now
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
-from fly.chains.chain import Chain, Prefetch, chain, run
+from fly.chains.chain import Chain, Prefetch, plain, run
 from fly.chains.tuning import Tuning
 from fly.dependencies.hashing import DependencyHash, dependency_hash
 
@@ -152,7 +154,13 @@ class JitFunction(_Fast, HostFunction):
         found = self._current_dependencies()
         if found.digest is None:
             return None
-        return KnownCalls(found, environment, self._chain(None), Reader(self.function))
+        chosen = self._chain(None)
+        if variables := chosen.variables():
+            # Read before the chain is made, as the others.
+            environment = watcher(*VARIABLES, *variables)()
+            chosen = self._chain(None)
+        reader = Reader(self.function)
+        return KnownCalls(found, environment, chosen, reader, variables=variables)
 
     def _current_dependencies(self) -> DependencyHash:
         """Returns the function's dependencies, hashed again if they changed."""
@@ -212,9 +220,17 @@ class JitFunction(_Fast, HostFunction):
                     hint=f"give it chain=fly.chain(target={quoted(target)})",
                 )
             return own
+        plugins = self.options.get("plugins", ())
+        if not plugins and not requested():
+            return _tuned_chain(*self._choice(target, backend))
+        from fly.chains.plugins import with_plugins
+
+        return with_plugins(plugins, lambda: _made_chain(*self._choice(target, backend)))
+
+    def _choice(self, target: str | None, backend: str | None) -> tuple[str, str, Tuning]:
+        """Returns the target, the backend and the tuning."""
         chosen = choice.choose(target or self.options["target"], backend or self.options["backend"])
-        tuned = tuning.read(self.options["tuning"])
-        return _tuned_chain(chosen.target, chosen.backend.name, tuned)
+        return chosen.target, chosen.backend.name, tuning.read(self.options["tuning"])
 
     def _compiled(
         self, given: Mapping[str, ParameterType], chosen: Chain
@@ -225,9 +241,9 @@ class JitFunction(_Fast, HostFunction):
         known = reached.digest is not None and signature is not None
         module = None
         if not known:
-            module = self._trace(given, chosen.target)
+            module = self._traced_for(given, chosen)
             signature = sha256(module).hexdigest()
-        what = (reached.digest, signature, chosen.target)
+        what = (reached.digest, signature, chosen.target, chosen.trace_identity())
         # If nothing is kept in memory, the identity is computed later, in parallel with tracing,
         # because identifying LLVM may be slow.
         if self._kept:
@@ -237,7 +253,7 @@ class JitFunction(_Fast, HostFunction):
         with collector.paused(), Prefetch(chosen) as prefetch:
             if module is None:
                 traced = f"{reached.digest} {signature}"
-                module = self._traced(given, chosen.target, traced, prefetch.start)
+                module = self._traced(given, chosen, traced, prefetch.start)
             identity = chosen.identity()
             data = run(chosen, module, prefetch=prefetch)
         compiled = Compiled(data, module=module, chain=chosen)
@@ -249,7 +265,7 @@ class JitFunction(_Fast, HostFunction):
     def _traced(
         self,
         given: Mapping[str, ParameterType],
-        target: str,
+        chosen: Chain,
         what: str,
         working: Callable[[], None],
     ) -> bytes:
@@ -261,11 +277,13 @@ class JitFunction(_Fast, HostFunction):
 
         def trace() -> bytes:
             working()
-            return self._trace(given, target)
+            return self._traced_for(given, chosen)
+
+        made_by = f"trace {fingerprint()}{chosen.trace_identity()}"
 
         def obtain(what: str) -> bytes:
             return default_store().obtain(
-                key_of(f"trace {fingerprint()}", what.encode()),
+                key_of(made_by, what.encode()),
                 trace,
                 label="trace",
                 suffix=".mlir",
@@ -276,9 +294,13 @@ class JitFunction(_Fast, HostFunction):
         # the target, and each further target has its own trace.
         module = obtain(what)
         named = _TARGET_NAMED.match(module)
-        if named and named[1].decode() != target:
-            module = obtain(f"{what} {target}")
+        if named and named[1].decode() != chosen.target:
+            module = obtain(f"{what} {chosen.target}")
         return module
+
+    def _traced_for(self, given: Mapping[str, ParameterType], chosen: Chain) -> bytes:
+        with activated(chosen.plugins):
+            return self._trace(given, chosen.target)
 
     def _trace(self, given: Mapping[str, ParameterType], target: str) -> bytes:
         from fly_trace.session.trace import trace_function
@@ -288,7 +310,11 @@ class JitFunction(_Fast, HostFunction):
 
 @functools.lru_cache(maxsize=64)
 def _tuned_chain(target: str, backend: str, chosen: Tuning) -> Chain:
-    return chain(target, backend=backend, opt=chosen.opt_words(), llc=chosen.llc_fields())
+    return _made_chain(target, backend, chosen)
+
+
+def _made_chain(target: str, backend: str, chosen: Tuning) -> Chain:
+    return plain(target, backend, chosen.opt_words(), llc=chosen.llc_fields())
 
 
 def _digest_of(given: Mapping[str, ParameterType]) -> str | None:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import fly_plugin
 from fly_backend import choice
 from fly_common import cuda_toolkit, toolchain
 from fly_common.environment import Snapshot, watcher
@@ -33,6 +34,8 @@ VARIABLES = (
     VARIABLE,
     choice.BACKEND,
     choice.TARGET,
+    fly_plugin.VARIABLE,
+    fly_plugin.VERIFY,
     *(row.variable for row in KEYWORDS.values()),
     *toolchain.VARIABLES,
     cuda_toolkit.VARIABLE,
@@ -55,10 +58,16 @@ class KnownCalls:
     identity: tuple[str, ...] | None = None
     made: dict[tuple[Any, ...], Compiled] = field(default_factory=dict)
     native: NativeCalls | None = None
+    variables: tuple[str, ...] = ()  # further ones of the environment: those of plugins
+
+    def __post_init__(self) -> None:
+        self.environment_now = environment_now
+        if self.variables:
+            self.environment_now = watcher(*VARIABLES, *self.variables)
 
     def hold(self) -> bool:
         """Returns whether nothing has changed."""
-        if environment_now() != self.environment or not self.dependencies.holds():
+        if self.environment_now() != self.environment or not self.dependencies.holds():
             return False
         now = time.monotonic()
         if now - self.looked < LOOK_AFTER and self.chain.settled:
@@ -80,7 +89,7 @@ class KnownCalls:
         if self.native is None:
             from fly.call.native_calls import NativeCalls
 
-            self.native = NativeCalls(self.dependencies, self.reader, VARIABLES)
+            self.native = NativeCalls(self.dependencies, self.reader, (*VARIABLES, *self.variables))
         self.native.add(key, compiled, arguments, device, host)
         self.native.renew(max(0.0, LOOK_AFTER - (time.monotonic() - self.looked)))
         dispatcher = self.native.dispatcher

@@ -13,15 +13,20 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from fly_common import prefetch
 from fly_common.errors import FlyError, InputError, UsageError
 from fly_common.quoting import quoted
 from fly_common.record import record, replace
+from fly_plugin import requested
 from fly_store import identity
 from fly_store.store import Store, default_store, key_of
 
 from fly.chains.stage import Stage
+
+if TYPE_CHECKING:
+    from fly_plugin.activation import Active
 
 SOURCE_SUFFIX = ".mlir"  # the suffix of a chain's input
 
@@ -29,11 +34,13 @@ SOURCE_SUFFIX = ".mlir"  # the suffix of a chain's input
 @record
 class Chain:
     """`stages` are in the order they run. `target` is the GPU that the first stage compiles for,
-    `backend` the backend whose stages they are; None is that of the target."""
+    `backend` the backend whose stages they are; None is that of the target. `plugins` are active in
+    the stages, and while a function that has this chain is traced."""
 
     target: str
     stages: tuple[Stage, ...]
     backend: str | None = None
+    plugins: tuple[Active, ...] = ()
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(self.stages)
@@ -69,6 +76,22 @@ class Chain:
         """Returns the current fingerprints of the stages."""
         return tuple(stage.identity() for stage in self.stages)
 
+    def trace_identity(self) -> str:
+        """Identifies what the plugins do while a function is traced; "" without plugins."""
+        if not self.plugins:
+            return ""
+        from fly.chains.plugins import trace_identity
+
+        return trace_identity(self.plugins)
+
+    def variables(self) -> tuple[str, ...]:
+        """Returns the environment variables that the plugins read."""
+        if not self.plugins:
+            return ()
+        from fly.chains.plugins import variables
+
+        return variables(self.plugins)
+
     def _with(self, stages: tuple[Stage, ...]) -> Chain:
         return replace(self, stages=stages)
 
@@ -91,6 +114,7 @@ def chain(
     backend: str | None = None,
     arch: str | None = None,
     chip: str | None = None,
+    plugins: Sequence[object] = (),
 ) -> Chain:
     """Returns the default chain: `fly-opt-py --target TARGET | opt -S -O3 | fly-llc | fly-link`.
 
@@ -98,8 +122,30 @@ def chain(
     other names of it. `backend` defaults to `FLY_BACKEND`, then the target's own. `opt` holds opt's
     arguments; None omits the stage. `opt_py`, `llc` and `link` set options of these stages as
     (name, value) pairs. The names are the fields of `fly_opt.pipeline.options.Options`,
-    `fly_llc.codegen.options.Options` and `fly_link.options.Options`.
+    `fly_llc.codegen.options.Options` and `fly_link.options.Options`. `plugins` are activated after
+    those of `FLY_PLUGINS`: ids, "-id", "module:NAME", records, or pairs of one and its options.
     """
+    if plugins or requested():
+        from fly.chains.plugins import with_plugins
+
+        return with_plugins(
+            plugins,
+            lambda: plain(target, backend, opt, opt_py, llc, link, arch, chip),
+        )
+    return plain(target, backend, opt, opt_py, llc, link, arch, chip)
+
+
+def plain(
+    target: str | None,
+    backend: str | None,
+    opt: Sequence[str] | None,
+    opt_py: Sequence[tuple[str, object]] = (),
+    llc: Sequence[tuple[str, object]] = (),
+    link: Sequence[tuple[str, object]] = (),
+    arch: str | None = None,
+    chip: str | None = None,
+) -> Chain:
+    """Returns what `chain` returns, with the plugins that are active now and no other."""
     from fly_backend.choice import aliased, choose
 
     from fly.chains import builtin as stages

@@ -14,6 +14,7 @@ from fly_common import prefetch, process, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.prefetch import Command
 from fly_common.record import record
+from fly_plugin import requested
 from fly_store import file_digests, identity
 
 # These are looked up in the LLVM that all tools use, not on PATH.
@@ -124,6 +125,7 @@ class _Command:
             parts = [f"{os.path.realpath(path)} {file_digests.digest_of(path)}"]
         if packages := OWN_PROGRAMS.get(word):
             parts += [identity.sources(*packages), identity.program("llc")]
+            parts += _plugins(word, self.words[1:])
         for argument in self.words[1:]:
             parts += [
                 file_digests.digest_of(path)
@@ -206,6 +208,18 @@ class _Command:
             )
         except subprocess.TimeoutExpired:
             raise process.TimedOut(program, limit) from None
+
+
+def _plugins(tool: str, words: Sequence[str]) -> list[str]:
+    """Returns the identity of the plugins that one of our programs will activate, if any."""
+    if not requested(words):
+        return []
+    from fly_plugin import activated
+    from fly_plugin.command import chosen_by
+    from fly_plugin.identity import of_stage
+
+    with activated(chosen_by(words)):
+        return [of_stage(tool)]
 
 
 def _fill(word: str, names: dict[str, str]) -> str:

@@ -1,50 +1,23 @@
 """Every `console` block of the README and docs is typed, and prints what the page says.
 
-A block is a session: `$ ` starts a command (`> ` continues it), what follows is its output. `…` in
-an expected line stands for any text, a line of `…` alone for any lines. The blocks of one page
-share a folder, in order. A block that can't run here (another GPU, an install) is marked `sh` or
-`text`.
+The blocks of one page share a folder, in order. A block that can't run here (another GPU, an
+install) is marked `sh` or `text`.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from console import pattern, sessions
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
-BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
-
-
-def sessions(text: str) -> list[tuple[str, str]]:
-    """(command, expected output) of each command of a page, in order."""
-    found: list[tuple[str, str]] = []
-    for block in BLOCK.findall(text):
-        for line in block.splitlines():
-            if line.startswith("$ "):
-                found.append((line[2:], ""))
-            elif line.startswith("> ") and found and not found[-1][1]:
-                found[-1] = (f"{found[-1][0]}\n{line[2:]}", "")
-            else:
-                command, output = found[-1]
-                found[-1] = (command, f"{output}{line}\n")
-    return found
-
-
-def pattern(expected: str) -> re.Pattern[str]:
-    lines = []
-    for line in expected.splitlines():
-        if line.strip() == "…":
-            lines.append(r"(?:.*\n)*?")
-        else:
-            parts = (re.escape(part) for part in line.rstrip().split("…"))
-            lines.append(".*".join(parts) + r"[ ]*\n")
-    return re.compile("".join(lines))
+# docs/plugins.md installs packages: tests/fly_plugin/test_installed.py types it.
+DOCS = (page for page in (ROOT / "docs").glob("*.md") if page.name != "plugins.md")
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

@@ -14,11 +14,13 @@ as well. Line breaks are kept, so that a position in MLIR's input maps to the us
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
 
+from fly_dialect.extension import plugins_dialects, plugins_type
 from fly_dialect.op_table import find
 from fly_dialect.text import forms, lexical
 from fly_dialect.text.lexical import Rewriter
@@ -29,16 +31,14 @@ if TYPE_CHECKING:
 
 # The tokens that the reader needs: strings and comments (which are skipped), fly types, and names
 # of fly ops. A name after one of `!#@%."` or inside a word is something else.
-_READ = re.compile(
-    r"""
-      "fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{)
+_NAMESPACE = "fly(?:_[a-z0-9]+)?"
+_READ = r"""
+      "NAMESPACE\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{)
     | "(?:[^"\\\n]|\\.)*"
     | //[^\n]*
-    | (?P<type>!fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*)
-    | (?<![\w.$\-#!@%"])(?P<op>fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*)(?=\s*[(<{:%])
-    """,
-    re.VERBOSE,
-)
+    | (?P<type>!NAMESPACE\.[A-Za-z_][\w.]*)
+    | (?<![\w.$\-#!@%"])(?P<op>NAMESPACE\.[A-Za-z_][\w.]*)(?=\s*[(<{:%])
+    """
 _SHALLOW = re.compile(r"\s*<((?:[^<>\"-]|<[^<>\"-]*>)*)>")
 
 # `!mma = …` and `#buffer = …` at the start of a line, and uses of such names.
@@ -46,9 +46,14 @@ _ALIAS = re.compile(r"^[ \t]*([!#][A-Za-z_]\w*)[ \t]*=[ \t]*", re.MULTILINE)
 _ALIASED = re.compile(r"[!#][A-Za-z_]\w*(?![\w.$])")
 _DOTTED = re.compile(r"[!#][A-Za-z_][\w.]*")
 
-_WRITE = re.compile(
-    r'"(?P<op>fly(?:_[a-z0-9]+)?\.[A-Za-z_][\w.]*)"(?=\()|"(?:[^"\\\n]|\\.)*"',
-)
+_WRITE = r'"(?P<op>NAMESPACE\.[A-Za-z_][\w.]*)"(?=\()|"(?:[^"\\\n]|\\.)*"'
+
+
+@functools.cache
+def _compiled(pattern: str, plugins: tuple[str, ...] = ()) -> re.Pattern[str]:
+    """The pattern for the dialects of this project, and of plugins."""
+    names = "|".join((_NAMESPACE, *plugins))
+    return re.compile(pattern.replace("NAMESPACE", f"(?:{names})"), re.VERBOSE)
 
 
 def read(text: str, context: ir.Context, name: str = "<stdin>") -> ir.Module:
@@ -91,7 +96,8 @@ def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
     normal: dict[str, str] = {}
     aliases = _aliases(text)
     position = 0
-    while match := _READ.search(text, position):
+    tokens = _compiled(_READ, tuple(plugins_dialects()))
+    while match := tokens.search(text, position):
         position = match.end()
         if match["type"] is not None:
             position = _read_type(out, match, normal, aliases, name)
@@ -138,7 +144,9 @@ def _read_type(
     written = source[start:end]
     if written not in normal:
         try:
-            text = str(parse_type(_expanded(written, aliases) if aliases else written))
+            plain = _expanded(written, aliases) if aliases else written
+            namespace, _, rest = plain[1:].partition(".")
+            text = str(plugins_type(namespace, rest) or parse_type(plain))
         except ValueError as error:
             where = _place(source, start, name, len(written))
             raise InputError(f"in {match['type']}: {error}", place=where) from None
@@ -170,7 +178,7 @@ def _read_properties(out: Rewriter, match: re.Match[str]) -> None:
 def from_generic(text: str) -> str:
     """MLIR's output → FlyDSL's text."""
     out = Rewriter(text)
-    for match in _WRITE.finditer(text):
+    for match in _compiled(_WRITE, tuple(plugins_dialects())).finditer(text):
         if name := match["op"]:
             forms.write(out, form_of(name), name, match.start(), match.end())
     return out.finish()

@@ -7,6 +7,8 @@ import sys
 from fly_backend.command import backend_option, named_backend
 from fly_common import filter, options, version
 from fly_common.command import Command
+from fly_plugin import flags as plugin_flags
+from fly_plugin import with_plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -89,6 +91,7 @@ def command(
         output=output,
         suffix=_suffix,
         flags=[
+            *plugin_flags(),
             *([] if backend is None else ["--backend", backend]),
             *_host_words(host, header, cpu),
             *options.words("link", chosen),
@@ -128,4 +131,4 @@ def _suffix(data: bytes) -> str:
 
 
 def main() -> None:
-    filter.run(command, TOOL)
+    filter.run(with_plugins(command), TOOL)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from fly_common.errors import UsageError
+from fly_plugin import active
 
 from fly_link.options import Options
 
@@ -35,7 +36,24 @@ def link(
 
     names = names or _numbered(len(objects))
     with process.limited(options.timeout):
+        if active():
+            return _with_plugins(objects, names, options, backend, warn)
         return linker_for(objects[0], backend).link(objects, names, options, warn)
+
+
+def _with_plugins(
+    objects: Sequence[bytes],
+    names: Sequence[str],
+    options: Options,
+    backend: str | None,
+    warn: Callable[[str], None] | None,
+) -> bytes:
+    """Links with the slots of the active plugins before and after."""
+    from fly_plugin import contents
+
+    objects = [contents.apply("link.begin", one) for one in objects]
+    made = linker_for(objects[0], backend).link(objects, names, options, warn)
+    return contents.apply("link.end", made) if options.emit == "image" else made
 
 
 def linker_for(data: bytes, backend: str | None = None) -> Linker:

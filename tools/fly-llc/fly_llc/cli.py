@@ -7,6 +7,7 @@ import sys
 from fly_backend.command import backend_option, named_backend
 from fly_common import filter, options, version
 from fly_common.command import Command
+from fly_plugin import with_plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -118,4 +119,4 @@ def _suffix(data: bytes) -> str:
 
 
 def main() -> None:
-    filter.run(command, TOOL)
+    filter.run(with_plugins(command), TOOL)

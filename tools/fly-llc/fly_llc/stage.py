@@ -30,9 +30,13 @@ def compile(
 
 
 def _compile(source: bytes, options: Options, name: str, warn: Warn | None) -> bytes:
+    from fly_plugin import active
+
     from fly_llc.codegen import points
     from fly_llc.codegen.source import prepare
 
+    if active() or b"\n!fly.plugins = " in source:
+        source = _before_llc(source, name)
     prepared = prepare(source, options, name)
     generation = points.code_generation(prepared.target.cpu)
     if options.emit not in EMITS:
@@ -41,10 +45,45 @@ def _compile(source: bytes, options: Options, name: str, warn: Warn | None) -> b
         options = replace(options, emit="obj")
     made = _generate(prepared, options, warn)
     if options.emit != "obj" or not generation.finish or prepared.resume is not None:
-        return made
+        return _after_llc(made, options)
     from fly_common.resolve import resolve
 
-    return resolve(generation.finish)(made, source)
+    return _after_llc(resolve(generation.finish)(made, source), options)
+
+
+def _before_llc(source: bytes, name: str) -> bytes:
+    """Checks the plugins that LLVM IR was made with, and runs the slots before code generation.
+    MIR has already passed them."""
+    from fly_common import artifact
+    from fly_plugin import active, contents, stamps
+
+    if artifact.identify(source) == artifact.MIR:
+        return source
+    stamps.check(stamps.in_llvm(source), name, "fly-llc")
+    for slot in ("llvm.end", "llc.begin") if active() else ():
+        source = contents.apply(slot, source)
+    return source
+
+
+def _after_llc(made: bytes, options: Options) -> bytes:
+    from fly_plugin import active
+
+    if not active() or options.emit != "obj":
+        return made
+    from fly_plugin import contents
+
+    return contents.apply("llc.end", made)
+
+
+def _inserts(options: Options) -> bool:
+    """Whether something runs or is omitted within the pipeline."""
+    from fly_plugin import active
+
+    if options.changes_pipeline or not active():
+        return options.changes_pipeline
+    from fly_plugin.contents import machine_seats
+
+    return any(machine_seats())
 
 
 def _generate(prepared: Source, options: Options, warn: Warn | None) -> bytes:
@@ -58,7 +97,7 @@ def _generate(prepared: Source, options: Options, warn: Warn | None) -> bytes:
         side = side.removeprefix("stop-")
         stop = points.find(side, wanted, prepared.target.cpu, prepared.level)
         _check_order(prepared, stop)
-    if options.changes_pipeline:
+    if _inserts(options):
         from fly_llc.insertion import interleaving
 
         return interleaving.compile(prepared, options, stop, warn)

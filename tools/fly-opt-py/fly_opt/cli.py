@@ -5,6 +5,8 @@ from __future__ import annotations
 from fly_backend.command import backend_of, backend_option
 from fly_common import filter, version
 from fly_common.command import Command
+from fly_plugin import active, with_plugins
+from fly_plugin import flags as plugin_flags
 from fly_target import registry
 
 TYPE_CHECKING = False
@@ -194,6 +196,10 @@ def _pretty(options: Options) -> str:
     from fly_opt.pipeline import pipelines
 
     chosen = pipelines.select(options)
+    if active() and options.passes is None:
+        from fly_opt.pipeline import plugins
+
+        return plugins.shown(chosen)
     elements = ",\n".join(f"  {element}" for element in chosen.elements)
     return f"{chosen.anchor}(\n{elements}\n)\n" if elements else f"{chosen.anchor}()\n"
 
@@ -212,7 +218,7 @@ def _pass_list() -> str:
 
 def _flags(options: Options, split: bool, verify: bool) -> list[str]:
     """Returns the command line that gives these options."""
-    flags = []
+    flags = plugin_flags()
     for name in ("target", "backend", "emit", "passes", "pipeline"):
         if (value := getattr(options, name)) is not None:
             flags.append(f"--{name}={value}")
@@ -222,4 +228,4 @@ def _flags(options: Options, split: bool, verify: bool) -> list[str]:
 
 
 def main() -> None:
-    filter.run(command, TOOL)
+    filter.run(with_plugins(command), TOOL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fly_backend.command import backend_option
 from fly_common import filter
 from fly_common.command import Command
+from fly_plugin import with_plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -159,4 +160,4 @@ def command(
 
 
 def main() -> None:
-    filter.run(command, TOOL)
+    filter.run(with_plugins(command), TOOL)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fly_backend.command import backend_option, named_backend
 from fly_common import filter, version
 from fly_common.command import Command
+from fly_plugin import with_plugins
 from fly_target import registry
 
 TYPE_CHECKING = False
@@ -93,7 +94,7 @@ def _signature(sigs: list[str], likes: list[str], static: bool):
 
 
 def main() -> None:
-    filter.run(command, "fly-trace")
+    filter.run(with_plugins(command), "fly-trace")
 
 
 if __name__ == "__main__":

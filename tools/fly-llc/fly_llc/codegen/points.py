@@ -137,6 +137,21 @@ def named(cpu: str) -> dict[str, Named]:
     return {one.name: one for one in code_generation(cpu).points}
 
 
+def every_name() -> dict[str, str]:
+    """Maps the named points of all machine pipelines in use to what holds there, in an order that
+    agrees with each pipeline's."""
+    order: list[str] = []
+    holds: dict[str, str] = {}
+    for one in code_generations():
+        at = 0
+        for point in one.points:
+            if point.name not in holds:
+                order.insert(at, point.name)
+                holds[point.name] = point.holds
+            at = order.index(point.name) + 1
+    return {name: holds[name] for name in order}
+
+
 # The first line of the MIR that fly-llc prints, a YAML comment. It makes flags for resuming
 # unnecessary.
 _NOTE = rb"# fly-llc: stopped (?P<side>before|after) (?P<pass>[\w,-]+) at -O(?P<level>[0-3])\n"

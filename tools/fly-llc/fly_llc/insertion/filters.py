@@ -56,6 +56,18 @@ def find(what: What) -> str:
     return path
 
 
+def owner(name: str) -> str | None:
+    """Returns who has the filter `name`, besides plugins, for messages; None if nobody has."""
+    return "fly-llc" if name in SHIPPED else None
+
+
+def of_plugins() -> dict[str, str]:
+    """Returns the filters of the active plugins: references to functions, by name."""
+    from fly_plugin import active
+
+    return {name: where for one in active() for name, where in one.plugin.filters.items()}
+
+
 def shipped(name: str) -> Callable[[str, Sequence[str]], str]:
     """Returns the shipped filter: a function of MIR and the words after its name."""
     from importlib import import_module
@@ -65,7 +77,7 @@ def shipped(name: str) -> Callable[[str, Sequence[str]], str]:
 
 def load(what: What) -> None:
     """Imports the modules that applying it needs."""
-    if not what.plugin:
+    if not what.plugin and what.seat is None:
         if what.words[0] in SHIPPED:
             shipped(what.words[0])
         else:
@@ -79,8 +91,8 @@ def identity(what: What) -> str:
 
     if what.plugin:
         return f"{what.text} {file_digests.digest_of(insertions.library(what))}"
-    if what.words[0] in SHIPPED:
-        # The stage's fingerprint already covers the sources of shipped filters.
+    if what.words[0] in SHIPPED or what.words[0] in of_plugins():
+        # The stage's fingerprint already covers the sources of these filters.
         return what.text
     folder = os.getcwd()
     named = [path for word in what.words[1:] for path in file_digests.named_in(word, folder)]
@@ -97,6 +109,12 @@ def identities(options: Options) -> list[str]:
 def apply(what: What, source: Source, cut: Cut) -> bytes:
     """Applies `what` to `source` and returns the MIR. Raises InputError if anything fails."""
     where = f"{what.text} ({cut})"
+    if what.seat is not None:
+        from fly_plugin import contents
+
+        made = contents.run(what.seat, source.data)
+        _check_mir(made, what.seat.named)
+        return made
     if what.plugin:
         return _native(what, source, where)
     if what.words[0] in SHIPPED:
@@ -106,7 +124,22 @@ def apply(what: What, source: Source, cut: Cut) -> bytes:
         except InputError as error:
             error.message = f"{where}: {error.message}"
             raise
+    if (reference := of_plugins().get(what.words[0])) is not None:
+        return _of_plugin(reference, what, source, where)
     return _command(what, source, where)
+
+
+def _of_plugin(reference: str, what: What, source: Source, where: str) -> bytes:
+    """Runs a filter that a plugin adds: a function of MIR and words, as the shipped ones."""
+    from fly_common.resolve import resolve
+    from fly_plugin import active
+    from fly_plugin.contents import owned
+
+    owner = next(one for one in active() if what.words[0] in one.plugin.filters)
+    with owned(owner, where):
+        made = resolve(reference)(source.data.decode(), what.words[1:]).encode()
+    _check_mir(made, f"{owner.named}: {where}")
+    return made
 
 
 def _check_target(name: str, source: Source, where: str) -> None:
@@ -124,7 +157,7 @@ def _check_target(name: str, source: Source, where: str) -> None:
 def _command(what: What, source: Source, where: str) -> bytes:
     import subprocess
 
-    from fly_common import artifact, process
+    from fly_common import process
 
     path, limit = find(what), process.time_limit()
     try:
@@ -147,19 +180,21 @@ def _command(what: What, source: Source, where: str) -> bytes:
         raise InputError(f"the filter {where} {how}", hint=_quoted(done.stderr))
     if done.stderr:
         print(done.stderr.decode(errors="replace").rstrip(), file=sys.stderr)
-    if not done.stdout.strip():
-        raise InputError(
-            f"the filter {where} printed nothing",
-            hint=WHOLE,
-        )
-    if artifact.identify(done.stdout) != artifact.MIR:
-        first = done.stdout.strip().partition(b"\n")[0].decode(errors="replace")
-        raise InputError(
-            f"the filter {where} printed something that is not MIR: {first[:80]}", hint=WHOLE
-        )
-    if b"target triple" not in done.stdout:
-        raise InputError(f"the filter {where} removed the module's IR", hint=WHOLE)
+    _check_mir(done.stdout, f"the filter {where}")
     return done.stdout
+
+
+def _check_mir(printed: bytes, who: str) -> None:
+    """Raises InputError for what a filter printed, if it is not the whole MIR of a module."""
+    from fly_common import artifact
+
+    if not printed.strip():
+        raise InputError(f"{who} printed nothing", hint=WHOLE)
+    if artifact.identify(printed) != artifact.MIR:
+        first = printed.strip().partition(b"\n")[0].decode(errors="replace")
+        raise InputError(f"{who} printed something that is not MIR: {first[:80]}", hint=WHOLE)
+    if b"target triple" not in printed:
+        raise InputError(f"{who} removed the module's IR", hint=WHOLE)
 
 
 def _native(what: What, source: Source, where: str) -> bytes:
@@ -195,5 +230,5 @@ def check(what: What) -> None:
     """Raises MissingError for a filter that cannot be run. Called before any other work."""
     if what.plugin:
         insertions.library(what)
-    elif what.words[0] not in SHIPPED:
+    elif what.seat is None and what.words[0] not in (*SHIPPED, *of_plugins()):
         find(what)

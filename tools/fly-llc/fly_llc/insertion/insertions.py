@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterator
 
 from fly_common.errors import MissingError, UsageError
 from fly_common.quoting import quoted, shortened
@@ -21,6 +22,10 @@ from fly_llc.codegen.options import Options
 from fly_llc.codegen.points import Point
 from fly_llc.codegen.source import Source
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fly_plugin.contents import Seat
+
 PLUGIN = ".so"
 
 
@@ -28,11 +33,12 @@ PLUGIN = ".so"
 class What:
     """`text` is what the user wrote. `words` is the command; its first word is a path or the name
     of a shipped filter. For a native pass, `plugin` is the library's path, `words` the pass's
-    name."""
+    name. For a plugin's function of MIR, `seat` is its place in the slot of the point."""
 
     text: str
     words: tuple[str, ...]
     plugin: str | None = None
+    seat: Seat | None = None
 
 
 @record
@@ -81,9 +87,10 @@ def parse_what(text: str) -> What:
 
 
 def cuts(options: Options, source: Source) -> list[Cut]:
-    """Returns the cuts in pipeline order. At one point, filters run in the user's order."""
+    """Returns the cuts in pipeline order. At one point, plugins' filters run first, then those of
+    the options in the user's order."""
     here = (source.target.cpu, source.level)
-    found: list[tuple[Point, Point, What | None]] = []
+    found: list[tuple[Point, Point, What | None]] = list(of_plugins(source))
     for text in options.insert:
         side, name, what = parse(text, "--insert")
         if not (options.in_process and what.plugin):
@@ -109,6 +116,25 @@ def cuts(options: Options, source: Source) -> list[Cut]:
         if source.resume and place(cut)[0] < points.position(source.resume, *here):
             raise UsageError(f"{cut}: the MIR was already stopped {source.resume}")
     return made
+
+
+def of_plugins(source: Source) -> Iterator[tuple[Point, Point, What]]:
+    """Yields what the active plugins have at named points of the machine pipeline."""
+    from fly_plugin import active
+
+    if not active():
+        return
+    from fly_plugin.contents import machine_seats
+
+    cpu, level = source.target.cpu, source.level
+    for name, seat in machine_seats():
+        if name not in points.named(cpu):
+            raise UsageError(
+                f"{seat.named}: the code generation for {cpu} has no point {name}",
+                hint=f"its points are {', '.join(points.named(cpu))}",
+            )
+        point = points.find(None, name, cpu, level)
+        yield point, point, What(f"{seat.owner.id}@{name}", (seat.owner.id,), seat=seat)
 
 
 def _around(name: str, here: tuple[str, int]) -> tuple[Point, Point]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 from fly_backend import registry
 from fly_common.resolve import resolve
 from fly_dialect.extension import backend_of
+from fly_plugin import active as plugins
 from fly_target import registry as targets
 from fly_target.target import Target
 
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 EMIT_LLVM = "fly-emit-llvm"
 EMIT_HOST = "fly-emit-host"
 EMIT_HOST_LLVM = "fly-emit-host-llvm"
+
+# A place in a pipeline where plugins run (`fly_plugin.slots`), written among its fragments.
+SLOT = "slot:"
 
 # A function of SSA values.
 Function = Callable[..., "ir.Value"]
@@ -193,9 +197,18 @@ _loaded: dict[str, Lowering] = {}  # by backend, in the order of their first use
 
 def of_backend(name: str) -> Lowering:
     """Returns the lowering of the backend `name`."""
+    if plugins() and (own := registry.of_plugins().get(name)) is not None:
+        return resolve(own.lowering)
     if name not in _loaded:
         _loaded[name] = resolve(registry.find(name).lowering)
     return _loaded[name]
+
+
+def _in_use() -> dict[str, Lowering]:
+    """Returns the lowerings that were used, and those of active plugins, by backend."""
+    if not plugins():
+        return _loaded
+    return {**_loaded, **{name: of_backend(name) for name in registry.of_plugins()}}
 
 
 def of_target(target: Target) -> Lowering:
@@ -217,15 +230,15 @@ def of_name(name: str) -> Lowering | None:
 
 def upstream_of(lowerings: Iterable[Lowering]) -> Iterator[str]:
     """Yields the names of MLIR's dialects whose ops these lowerings build."""
-    chosen = list(lowerings)
-    for name, lowering in _loaded.items():
-        if lowering in chosen:
-            yield from registry.find(name).upstream
+    chosen, used = list(lowerings), _in_use()
+    for backend in registry.loaded():
+        if used.get(backend.name) in chosen:
+            yield from backend.upstream
 
 
 def owners(passes: Container[str]) -> Iterator[Lowering]:
     """Yields the lowerings in use that have one of these passes."""
-    for lowering in _loaded.values():
+    for lowering in _in_use().values():
         if any(name in passes for name in lowering.passes):
             yield lowering
 

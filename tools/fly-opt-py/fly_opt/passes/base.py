@@ -22,6 +22,7 @@ operation's context with an unknown default location. It rejects input by raisin
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from fly_common.errors import InputError, UsageError
@@ -31,13 +32,17 @@ from fly_common.record import fields_of, record
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
+_WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
+
 
 @record
 class Pass:
-    """A transformation of one operation in place."""
+    """A transformation of one operation in place. `builds` are MLIR's dialects whose operations it
+    builds, if no backend and no module has them loaded: as dependent dialects in MLIR."""
 
     name: ClassVar[str]
     anchor: ClassVar[str] = "builtin.module"
+    builds: ClassVar[tuple[str, ...]] = ()
 
     def run(self, op: ir.Operation) -> None:
         """Transforms `op` (an `ir.Operation` named `anchor`). InputError if it can't."""
@@ -60,12 +65,14 @@ def make(kind: type[Pass], options: str) -> Pass:
     """Builds a pass from MLIR's option text, `chip=gfx942 fast=true`. UsageError if it is invalid.
 
     The type of a field's default determines how its value is parsed: bool, int, otherwise text. A
-    bool without a value is true, as in MLIR.
+    bool without a value is true, as in MLIR. A text with spaces is in quotation marks.
     """
     fields = {name.replace("_", "-"): (name, one) for name, one in fields_of(kind).items()}
     values: dict[str, Any] = {}
-    for word in options.split():
-        key, equals, text = word.partition("=")
+    for match in _WORD.finditer(options):
+        key, equals, text = match[0].partition("=")
+        if len(text) > 1 and text[0] == text[-1] == '"':
+            text = text[1:-1]
         if key not in fields:
             known = f"its options: {', '.join(fields)}" if fields else "it has no options"
             raise UsageError(f"pass {kind.name}: unknown option {quoted(key)}", hint=known)

@@ -10,10 +10,11 @@ from fly_backend import choice
 from fly_backend import registry as backends
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
+from fly_plugin import active
 from fly_target import registry
 
 from fly_opt.lowering import interface
-from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM, Pipeline
+from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM, SLOT, Pipeline
 from fly_opt.pipeline.options import EMISSIONS, Options
 from fly_opt.pipeline.text import ROOT, Nest, Step, parse
 from fly_opt.reporting.suggestions import did_you_mean
@@ -65,7 +66,13 @@ def select(options: Options) -> Nest:
         return _emitting(Nest(ROOT, ()), options.emit)
     target = choice.row_of(_chosen(options))
     fragments = _named(options.pipeline or target.backend)(target, options.debug_info)
-    return _emitting(parse(",".join(fragments)), options.emit)
+    if active():
+        from fly_opt.pipeline import plugins
+
+        chosen = plugins.spliced(fragments, options.pipeline or target.backend)
+    else:
+        chosen = parse(",".join(one for one in fragments if not one.startswith(SLOT)))
+    return _emitting(chosen, options.emit)
 
 
 def _chosen(options: Options) -> choice.Choice:

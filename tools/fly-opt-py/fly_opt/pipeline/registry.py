@@ -8,13 +8,15 @@ works too.
 from __future__ import annotations
 
 import importlib
-import importlib.machinery
+import importlib.util
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
+from fly_common.resolve import resolve
+from fly_plugin import active
 
 from fly_opt.lowering import interface
 from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM, Lowering
@@ -39,6 +41,9 @@ _OWN: dict[str, str] = {
     "fly-promote-regmem-to-vectorssa": "fly_opt.passes.registers.promote_regmem",
     "fly-set-target": "fly_opt.passes.target.set_target",
     "fly-extract-host-program": "fly_opt.passes.host.extract_host_program",
+    "fly-set-plugins": "fly_opt.passes.plugins.set_plugins",
+    "fly-external-filter": "fly_opt.passes.plugins.external_filter",
+    "fly-verify-slot": "fly_opt.passes.plugins.verify_slot",
     "fly-fold-wave-size": "fly_opt.passes.target.wave_size",
     "fly-check-shuffles": "fly_opt.passes.target.wave_size",
     "fly-select-math": "fly_opt.passes.math.select_math",
@@ -107,18 +112,39 @@ _PREFIXES = ("fly-", "convert-fly-")
 
 
 def home(name: str) -> str | None:
-    """Returns the module that defines the pass `name`; None if it is not of this project or of a
-    backend in use."""
+    """Returns the module that defines the pass `name`; None if it is not of this project, of a
+    backend in use, of an active plugin, or itself a reference `module:Class`."""
     if name in _OWN:
         return _OWN[name]
+    if (reference := _reference(name)) is not None:
+        return reference.partition(":")[0]
     lowerings = interface.searched() if name.startswith(_PREFIXES) else interface.guests()
     tables = (lowering.passes for lowering in lowerings)
     return next((table[name] for table in tables if name in table), None)
 
 
+def _reference(name: str) -> str | None:
+    """Returns the reference `module:Class` that the name of a pass is, or stands for in an active
+    plugin."""
+    if ":" in name:
+        return name
+    return next((where for one in active() if (where := one.plugin.passes.get(name))), None)
+
+
+def owner(name: str) -> str | None:
+    """Returns who has the pass `name`, besides plugins, for messages; None if nobody has."""
+    if name in _UPSTREAM:
+        return "MLIR"
+    found = name in EMISSIONS or name in passes()
+    return "fly-opt-py" if found else None
+
+
 def passes() -> dict[str, str]:
-    """Maps each pass of this project, and of the backends in use, to the module that defines it."""
-    return _passes(interface.loaded())
+    """Maps each pass of this project, of the backends in use and of the active plugins to the
+    module that defines it."""
+    tables = (one.plugin.passes for one in active())
+    guests = {name: where.partition(":")[0] for table in tables for name, where in table.items()}
+    return {**_passes(interface.loaded()), **guests}
 
 
 @cache
@@ -144,6 +170,8 @@ def is_ours(name: str) -> bool:
 
 def load(step: Step) -> Pass:
     """Returns the pass of a pipeline's step, with its options. UsageError if they are invalid."""
+    if (reference := _reference(step.name)) is not None:
+        return make(_class(reference, step.name), step.options)
     where = home(step.name)
     assert where is not None, f"{step.name} is not a pass of this project"
     module = importlib.import_module(where)
@@ -151,6 +179,22 @@ def load(step: Step) -> Pass:
         if isinstance(value, type) and getattr(value, "name", None) == step.name:
             return make(value, step.options)
     raise LookupError(f"{module.__name__} defines no pass {step.name}")
+
+
+def _class(reference: str, name: str) -> type[Pass]:
+    """Returns the pass class that a reference names. UsageError if there is none."""
+    try:
+        found = resolve(reference)
+    except (ImportError, AttributeError) as error:
+        raise UsageError(f"pass {name}: {reference} can't be loaded: {error}") from None
+    if not (isinstance(found, type) and issubclass(found, Pass)):
+        raise UsageError(
+            f"pass {name}: {reference} is not a pass",
+            hint="a pass is a frozen dataclass that inherits fly_opt.passes.base.Pass",
+        )
+    if ":" not in name and found.name != name:
+        raise UsageError(f"pass {name}: {reference} calls itself {quoted(found.name)}")
+    return found
 
 
 def unknown(name: str) -> UsageError:
@@ -180,9 +224,13 @@ def descriptions() -> dict[str, str]:
 def _source(module: str) -> str:
     """Returns the text of a module without importing it or its packages."""
     package, *inner = module.split(".")
-    spec = importlib.machinery.PathFinder.find_spec(package)
+    spec = importlib.util.find_spec(package)
+    if not inner and spec and spec.origin:
+        return Path(spec.origin).read_text(encoding="utf-8")
     folder = next(iter(spec.submodule_search_locations or ())) if spec else ""
-    return Path(folder, *inner).with_suffix(".py").read_text(encoding="utf-8")
+    path = Path(folder, *inner)
+    file = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+    return file.read_text(encoding="utf-8")
 
 
 def _names(node: Any, name: str) -> bool:

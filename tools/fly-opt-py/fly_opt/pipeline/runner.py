@@ -8,11 +8,13 @@ pass; operations under an anchor are isolated, so the result is the same.
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from fly_common.errors import InputError, UsageError
+from fly_common.errors import FlyError, InputError, UsageError
+from fly_plugin import active
 
 from fly_opt.lowering import interface
 from fly_opt.pipeline import registry
@@ -22,6 +24,7 @@ from fly_opt.reporting.observer import Observer
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
+    from fly_plugin.activation import Active
 
 Placed = tuple[tuple[str, ...], Step]  # the anchors around a pass, outermost first
 
@@ -43,20 +46,42 @@ def check(pipeline: Nest) -> None:
     """Raises UsageError for an unknown pass, invalid options or a wrong anchor. Needs MLIR only for
     MLIR's passes. Runs before any pass does, so that an invalid pipeline fails early."""
     for anchors, step in place_steps(pipeline):
-        if anchors[0] != ROOT:
-            raise UsageError(f"a pipeline's outermost operation must be {ROOT}, not {anchors[0]}")
-        if step.name in registry.EMISSIONS:
-            if pipeline.elements[-1] is not step:
-                raise UsageError(f"{step.name} must be the last pass of the pipeline")
-        elif registry.is_ours(step.name):
-            made = registry.load(step)
-            if anchors[-1] not in (made.anchor, "any"):
-                raise UsageError(
-                    f"pass {step.name} runs on {made.anchor}, not on {anchors[-1]}",
-                    hint=f"write {_around((ROOT, made.anchor), step)}",
-                )
-        else:
-            manager(anchors, step)
+        with _named(step):
+            _check(anchors, step, pipeline)
+
+
+def _check(anchors: tuple[str, ...], step: Step, pipeline: Nest) -> None:
+    if anchors[0] != ROOT:
+        raise UsageError(f"a pipeline's outermost operation must be {ROOT}, not {anchors[0]}")
+    if step.name in registry.EMISSIONS:
+        if pipeline.elements[-1] is not step:
+            raise UsageError(f"{step.name} must be the last pass of the pipeline")
+    elif registry.is_ours(step.name):
+        made = registry.load(step)
+        if anchors[-1] not in (made.anchor, "any"):
+            raise UsageError(
+                f"pass {step.name} runs on {made.anchor}, not on {anchors[-1]}",
+                hint=f"write {_around((ROOT, made.anchor), step)}",
+            )
+    else:
+        manager(anchors, step)
+
+
+@contextlib.contextmanager
+def _named(step: Step) -> Iterator[None]:
+    """Names the plugin that a pass belongs to in errors."""
+    try:
+        yield
+    except FlyError as error:
+        owner = step.owner or next((one.named for one in _owners(step)), "")
+        if owner and not error.message.startswith(owner):
+            error.message = f"{owner}: {error.message}"
+        raise
+
+
+def _owners(step: Step) -> Iterator[Active]:
+    """Yields the active plugin that defines a pass, if one does."""
+    return (one for one in active() if step.name in one.plugin.passes)
 
 
 def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -> None:
@@ -68,7 +93,7 @@ def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -
     for anchors, step in place_steps(pipeline):
         if step.name in registry.EMISSIONS:
             continue
-        with observer.watching(step.name, module):
+        with observer.watching(step.name, module), _named(step):
             if registry.is_ours(step.name):
                 _run_ours(anchors, step, module, source)
             else:
@@ -122,6 +147,10 @@ def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: S
     from fly_dialect.bindings import ir
 
     made = registry.load(step)
+    if made.builds:
+        from fly_dialect import dialect
+
+        dialect.load_upstream(module.context, made.builds)
     operations = [module.operation]
     for anchor in anchors[1:]:
         operations = [
@@ -133,9 +162,10 @@ def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: S
             if anchor in (child.operation.name, "any")
         ]
     try:
-        for operation in operations:
-            if operation.name == made.anchor:
-                made.run(operation)
+        with _expecting(step):
+            for operation in operations:
+                if operation.name == made.anchor:
+                    made.run(operation)
     except InputError as error:
         raise located(error, source, f"pass {step.name}") from None
     except ir.MLIRError as error:
@@ -144,6 +174,23 @@ def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: S
         module.operation.verify()
     except ir.MLIRError as error:
         raise from_mlir(error, source, f"pass {step.name} produced invalid IR") from None
+
+
+@contextlib.contextmanager
+def _expecting(step: Step) -> Iterator[None]:
+    """Converts exceptions of a plugin's pass, which are its bugs and not this program's."""
+    from fly_dialect.bindings import ir
+
+    try:
+        yield
+    except (FlyError, ir.MLIRError):
+        raise
+    except Exception as error:
+        if ":" not in step.name and not any(_owners(step)):
+            raise
+        from fly_plugin.contents import unexpected
+
+        raise unexpected(error) from error
 
 
 def _run_upstream(anchors: tuple[str, ...], step: Step, module: ir.Module, source: Source) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
+from fly_plugin import active
 
 from fly_opt.pipeline import pipelines
 from fly_opt.pipeline.options import Options
@@ -14,6 +16,9 @@ from fly_opt.pipeline.registry import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM
 from fly_opt.pipeline.text import Nest, Step
 from fly_opt.reporting.diagnostics import Source, from_mlir
 from fly_opt.reporting.observer import Observer
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
 
 
 def compile(source: bytes, options: Options | None = None, name: str = "<stdin>") -> bytes:
@@ -42,6 +47,10 @@ def run(
         raise InputError(
             f"{name}: byte {error.start} is not UTF-8: this is not MLIR text"
         ) from None
+    if "fly.plugins" in text and _compiles(options):
+        from fly_plugin import stamps
+
+        stamps.check(stamps.in_mlir(text), name, "fly-opt-py")
     with observer.timed("import MLIR"):
         from fly_dialect import dialect
         from fly_dialect import text as fly_text
@@ -69,7 +78,8 @@ def run(
             if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
                 from fly_opt.emission import emit
 
-                return emit.emit(module, origin, observer).encode()
+                made = emit.emit(module, origin, observer)
+                return _after_emission(made, module.operation, options).encode()
             if pipeline.elements[-1:] == (Step(EMIT_HOST),):
                 from fly_opt.emission import emit_host
 
@@ -82,6 +92,27 @@ def run(
                 return fly_text.write(module, locations=options.locations).encode()
         except (UnicodeDecodeError, RuntimeError) as error:
             raise _not_text(error, name) from None
+
+
+def _compiles(options: Options) -> bool:
+    """Whether a backend's pipeline runs, in which plugins have slots. One that is given as text is
+    complete."""
+    return options.passes is None and (options.target or options.backend) is not None
+
+
+def _after_emission(text: str, module: ir.Operation, options: Options) -> str:
+    """Stamps LLVM IR with the plugins that later stages need, and runs the slot llvm.begin."""
+    if "fly.later_plugins" in module.attributes:
+        from fly_plugin import stamps
+
+        from fly_opt.passes.plugins.set_plugins import stamps_of
+
+        text = stamps.stamped_llvm(text, stamps_of(module, stamps.LATER))
+    if active() and _compiles(options):
+        from fly_plugin import contents
+
+        text = contents.apply("llvm.begin", text.encode()).decode()
+    return text
 
 
 _NO_STRING = "str_from_cstr_and_size"  # the bindings' function that decodes MLIR's bytes

@@ -2,8 +2,11 @@
 
     pipeline := element (',' element)*
     element  := name ('{' options '}')? ('(' pipeline? ')')?
-    name     := [A-Za-z0-9_.-]+
+    name     := [A-Za-z0-9_.-]+ | module:Class
     options  := any text with balanced braces; quotes protect braces
+
+White space and comments, `// …` to the end of a line, may be between any two of these.
+`module:Class` is a pass in a Python module, which is imported.
 
 An element with parentheses is an anchor: its passes run on each operation of that name. The
 outermost anchor is written or implied: `canonicalize,cse` is `builtin.module(canonicalize,cse)`.
@@ -18,16 +21,25 @@ from fly_common.errors import Place, UsageError
 from fly_common.record import record
 
 ROOT = "builtin.module"
-_NAME = re.compile(r"[A-Za-z0-9_.-]+")
-_SPACE = re.compile(r"\s*")
+_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*|[A-Za-z0-9_.-]+")
+_SPACE = re.compile(r"(?:\s|//[^\n]*)*")
 
 
 @record
 class Step:
-    """A pass: its name and its options as written, with white space collapsed."""
+    """A pass: its name and its options as written, with white space collapsed. `owner` names the
+    plugin that put it into the pipeline, and `slot` where; both don't count for equality."""
 
     name: str
     options: str = ""
+    owner: str = ""
+    slot: str = ""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Step) and (self.name, self.options) == (other.name, other.options)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.options))
 
     def __str__(self) -> str:
         return f"{self.name}{{{self.options}}}" if self.options else self.name

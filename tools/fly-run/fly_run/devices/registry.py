@@ -8,8 +8,8 @@
 
 Another package adds a device as an entry point of the group `fly.devices`, with the name that
 `--device` takes, for a factory with the signature (target, options) → Device; or in the record of
-its backend (`fly_backend.backend.Backend.devices`). Entry points are only consulted for names that
-are neither in the table nor of a backend in use.
+its backend (`fly_backend.backend.Backend.devices`), or in that of a plugin that is active. Entry
+points are only consulted for names that are neither in the table nor of a backend in use.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from fly_backend import registry as backends
 from fly_common.errors import MissingError, UsageError
 from fly_common.quoting import quoted
 from fly_common.resolve import entry_points, resolve
+from fly_plugin import active
 
 from fly_run.devices.options import Options, in_environment
 from fly_run.devices.protocol import Device
@@ -69,6 +70,9 @@ def open_device(name: str, target: str, options: Options | None = None) -> Devic
         return resolve(DEVICES[name])(target, options)
     for backend in backends.loaded():
         if factory := backend.devices.get(name):
+            return resolve(factory)(target, options)
+    for one in active():
+        if factory := one.plugin.devices.get(name):
             return resolve(factory)(target, options)
     guests = entry_points(GROUP)
     for guest in guests:

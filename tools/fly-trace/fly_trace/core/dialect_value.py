@@ -12,6 +12,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from fly_plugin import active
+
 from fly_trace.core import tracing
 
 if TYPE_CHECKING:
@@ -150,8 +152,10 @@ def _inferred(name: str, specs: tuple[Any, ...], attributes: tuple[tuple[str, An
 def inferred(name: str, operands: tuple[DialectValue, ...], attributes: dict[str, Any]) -> Any:
     """The type of the result of `fly.name`. Invalid operands are reported at the user's line."""
     given = tuple((key, value) for key, value in attributes.items() if value is not None)
+    # The ops of plugins depend on which are active.
+    infer = _inferred.__wrapped__ if active() else _inferred
     try:
-        return _inferred(name, tuple(operand.spec for operand in operands), given)
+        return infer(name, tuple(operand.spec for operand in operands), given)
     except ValueError as error:
         tracing.refuse(f"fx.{name.replace('.', '_')}: {error}")
 

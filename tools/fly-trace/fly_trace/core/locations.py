@@ -14,6 +14,7 @@ from types import CodeType, FrameType, TracebackType
 from typing import NamedTuple
 
 from fly_common.errors import Place
+from fly_plugin import active
 
 
 class Position(NamedTuple):
@@ -41,6 +42,7 @@ _STDLIB = tuple(
 _SITE = tuple(f"{os.sep}{name}{os.sep}" for name in ("site-packages", "dist-packages"))
 OURS = (
     *("fly_trace", "fly_dialect", "fly_backend", "fly_host", "fly_target", "fly_numerics"),
+    "fly_plugin",
     "fly_store",
     "fly_common",
     "fly",
@@ -53,7 +55,20 @@ def is_library(file: str) -> bool:
         return file.startswith(("<frozen", "<fly"))
     if any(part in file for part in _SITE) or file.startswith(_STDLIB):
         return True
-    return is_ours(file)
+    return is_ours(file) or any(map(file.startswith, _plugins()))
+
+
+def _plugins() -> tuple[str, ...]:
+    """The packages, or the files, of the functions that the active plugins add to the language."""
+    names = (name for one in active() for name in one.plugin.namespaces.values())
+    found = []
+    for name in names:
+        package = name.partition(".")[0]
+        if hasattr(sys.modules.get(package), "__path__"):
+            found.append(_package(package))
+        else:
+            found.append(getattr(sys.modules.get(package), "__file__", None))
+    return tuple(filter(None, found))
 
 
 def is_ours(file: str) -> bool:

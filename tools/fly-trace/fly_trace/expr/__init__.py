@@ -10,6 +10,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from fly_backend.registry import built_in, loaded
+from fly_plugin import active
 
 from fly_trace.signatures.annotations import Constexpr, Stream, Tensor
 from fly_trace.values import operators as operators
@@ -194,6 +195,9 @@ def __getattr__(name: str) -> Any:
         for backend in loaded():
             if name in backend.namespaces:
                 return importlib.import_module(backend.namespaces[name])
+        for plugin in active():
+            if (where := plugin.plugin.namespaces.get(name)) is not None:
+                return importlib.import_module(where)
         import difflib
 
         near = difflib.get_close_matches(name, __all__, n=1)

@@ -13,6 +13,7 @@ from fly_common.errors import InputError
 from fly_dialect import dialect as fly
 from fly_dialect import text
 from fly_dialect.bindings import ir
+from fly_plugin import active
 
 from fly_trace.control import objects
 from fly_trace.core.target import Target
@@ -35,21 +36,25 @@ def trace_function(
     prints `loc(…)`. `target` is the GPU for programs that query it; only their modules name it.
     Raises InputError at the user's line, or UsageError for `signature` and `target`.
     """
+    asked: tuple[str, ...] = ()
     if isinstance(function, HostFunction):
+        asked = tuple(function.options.get("asks", ()))
         name = name or function.name
         function = function.function
     assert isinstance(function, FunctionType)
     types = resolve(function, signature)
     chosen = Target(target)
     try:
-        return _traced(function, types, name or function.__name__, chosen, locations)
+        text = _traced(function, types, name or function.__name__, chosen, locations, asked)
+        return _at_end(text) if active() else text
     except objects.ChangedSomewhere as error:
         if not error.is_undone:
             raise
         from fly_trace.control.effect_location import relocate
 
         again = Target(target)
-        relocate(error, lambda: _traced(function, types, function.__name__, again, locations))
+        name = function.__name__
+        relocate(error, lambda: _traced(function, types, name, again, locations, asked))
 
 
 def _traced(
@@ -58,6 +63,7 @@ def _traced(
     name: str,
     chosen: Target,
     locations: bool,
+    asked: tuple[str, ...] = (),
 ) -> str:
     context = fly.new_context()
     with context, ir.Location.unknown(context):
@@ -66,11 +72,34 @@ def _traced(
         if chosen.asked and chosen.chip is not None:
             attributes = module.module.operation.attributes
             attributes["fly.target"] = ir.StringAttr.get(chosen.chip)
+        if active() or asked:
+            _stamp(module.module.operation, asked)
         try:
             module.module.operation.verify()
         except ir.MLIRError as error:
             raise _invalid(error) from None
         return text.write(module.module, locations)
+
+
+def _stamp(module: ir.Operation, asked: tuple[str, ...]) -> None:
+    """Records the active plugins on the module, and those that the program asks for."""
+    from fly_plugin import stamps
+
+    here = {one.id for one in active()}
+    made = [*stamps.of_active(), *(name for name in asked if name not in here)]
+    module.attributes[stamps.ATTRIBUTE] = ir.ArrayAttr.get(
+        [ir.StringAttr.get(stamp) for stamp in made]
+    )
+
+
+def _at_end(text: str) -> str:
+    """Runs what the active plugins have at the slot trace.end. The passes are fly-opt-py's."""
+    from fly_common.resolve import resolve
+    from fly_plugin import contents
+
+    if not contents.seats("trace.end"):
+        return text
+    return resolve("fly_opt.pipeline.foreign_slot:run_text")(text, "trace.end", "<trace>")
 
 
 def _invalid(error: ir.MLIRError) -> InputError:
@@ -99,9 +128,13 @@ def trace_file(
     """Traces the host function `entry` of a Python file, or with None its only one."""
     from fly_trace.session.load import find_entry, load_file
 
-    return trace_function(
-        find_entry(load_file(path), path, entry),
-        signature or {},
-        locations=locations,
-        target=target,
-    )
+    function = find_entry(load_file(path), path, entry)
+    try:
+        return trace_function(function, signature or {}, locations=locations, target=target)
+    except InputError as error:
+        here = {one.id for one in active()}
+        if missing := [name for name in function.options.get("asks", ()) if name not in here]:
+            flags = " ".join(f"--plugin={name}" for name in missing)
+            asks = f"{function.name} asks for plugins that are not active: fly-trace {flags}"
+            error.hint = f"{error.hint}\n  {asks}" if error.hint else asks
+        raise

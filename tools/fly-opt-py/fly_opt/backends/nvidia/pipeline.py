@@ -2,14 +2,14 @@
 
 `pre_binary` lowers kernels and host function to the LLVM dialect; `binary_preparation` adds what
 code generation needs, and emits LLVM IR. The pipeline's text is complete: it includes the target
-and the host program.
+and the host program. At the slots run the passes of active plugins (`fly_plugin.slots`).
 """
 
 from __future__ import annotations
 
 from fly_target.target import Target
 
-from fly_opt.lowering.interface import EMIT_LLVM, set_target
+from fly_opt.lowering.interface import EMIT_LLVM, SLOT, set_target
 
 # Line tables as directives: with any other kind, ptxas would compile for a debugger.
 LINES = "ensure-debug-info-scope-on-llvm-func{emission-kind=DebugDirectivesOnly}"
@@ -25,10 +25,13 @@ def pre_binary(target: Target) -> tuple[str, ...]:
     return (
         # Set once: the passes below, opt, llc and the linker read the target from the module.
         set_target(target),
+        f"{SLOT}opt.begin",
         # Instructions of another vendor are rejected while they are still as the trace has them.
         "fly-check-dialects",
         # The host function becomes data while its arguments are still named tensors.
+        f"{SLOT}host.begin",
         "fly-extract-host-program",
+        f"{SLOT}host.end",
         # Tensors at the kernels' boundaries become a pointer and a struct of the dynamic leaves.
         "fly-rewrite-func-signature",
         # Parameters that are packed structs would be loaded byte by byte.
@@ -37,16 +40,19 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         "fly-canonicalize",
         # A trace is target-independent; from here on the module is for one target.
         "fly-fold-wave-size",
+        f"{SLOT}opt.before-layout-lowering",
         # Layout algebra becomes integer arithmetic; the same address twice becomes one value.
         "fly-layout-lowering",
         # Swizzles of offsets with known bits fold to plain numbers.
         "fly-int-swizzle-simplify",
         "canonicalize",
         "cse",
+        f"{SLOT}opt.after-layout-lowering",
         # Atoms take registers as vectors, and register memory becomes values.
         "fly-convert-atom-call-to-ssa-form",
         "fly-promote-regmem-to-vectorssa{pieces=true}",
         "fly-check-shuffles",
+        f"{SLOT}opt.before-atoms",
         # Pointers and views become LLVM pointers; atoms become the target's instructions.
         "convert-fly-to-nvvm",
         # Scopes have other names here, and LLVM forgets the orders of atomic updates.
@@ -59,6 +65,7 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         "fly-select-math",
         # The remaining math ops call libdevice.
         "convert-math-to-nvvm",
+        f"{SLOT}opt.before-gpu-lowering",
         "gpu.module(convert-scf-to-cf)",
         # index is 64 bits wide, because a tensor may span more than 2^31 bytes.
         "gpu.module(convert-gpu-to-nvvm{index-bitwidth=64 use-bare-ptr-memref-call-conv=true})",
@@ -82,5 +89,6 @@ def binary_preparation(debug_info: bool) -> tuple[str, ...]:
         # With these on the functions, plain `opt` and `llc` need no flags.
         "fly-nvvm-kernel-attributes",
         *((LINES,) * debug_info),
+        f"{SLOT}opt.end",
         EMIT_LLVM,
     )

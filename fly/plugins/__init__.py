@@ -1,0 +1,1 @@
+"""`python -m fly.plugins new NAME` makes a plugin from the template, examples/plugins/hello."""

@@ -1,0 +1,1 @@
+from plugins import hello, here, site  # noqa: F401

@@ -1,0 +1,150 @@
+"""Plugins as users have them: packages in an environment of their own, outside the checkout.
+
+The README of examples/plugins/hello and docs/plugins.md are typed there, literally.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+from console import pattern, sessions
+from fly_common import toolchain
+from fly_common.errors import UsageError
+from plugins import HELLO, ROOT
+
+from fly.plugins import template
+
+TOOLS = ("fly-trace", "fly-opt-py", "fly-llc", "fly-link", "fly-run")
+
+
+@pytest.fixture
+def environment(tmp_path: Path, handlers: Path) -> dict[str, str]:
+    """The variables of a shell in a new environment that has this project and its dependencies as
+    installed packages, and no network."""
+    home = tmp_path / "venv"
+    venv.create(home, with_pip=False, symlinks=True)
+    (packages,) = home.glob("lib/python*/site-packages")
+    ours = sysconfig.get_path("purelib")
+    (packages / "project.pth").write_text(f"import site; site.addsitedir({ours!r})\n")
+    python = home / "bin" / "python"
+    programs = {tool: f"{tool.replace('-py', '').replace('-', '_')}.cli" for tool in TOOLS}
+    for name, module in {**programs, "pip": "pip._internal.cli.main"}.items():
+        script = home / "bin" / name
+        script.write_text(f"#!{python}\nimport sys\nfrom {module} import main\nsys.exit(main())\n")
+        script.chmod(0o755)
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    (cache / handlers.name).symlink_to(handlers)
+    llvm = os.path.dirname(toolchain.find_program("opt"))
+    variables = {
+        **os.environ,
+        "PATH": f"{home / 'bin'}:{llvm}:{os.environ['PATH']}",
+        "FLY_CACHE_DIR": str(cache),
+        "PIP_NO_INDEX": "1",
+        "PIP_NO_DEPS": "1",
+        "PIP_NO_BUILD_ISOLATION": "0",  # pip's way to say that there is none
+        "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+        "COLUMNS": "100",
+        "TERM": "dumb",
+    }
+    for name in ("PYTHONPATH", "FLY_BACKEND", "FLY_TARGET", "FLY_PLUGINS", "VIRTUAL_ENV"):
+        variables.pop(name, None)
+    return variables
+
+
+def typed(page: Path, folder: Path, environment: dict[str, str]) -> None:
+    """Types the sessions of a page in a folder. What `cd` and `export` do lasts."""
+    found = sessions(page.read_text())
+    assert len(found) > 5
+    for number, (command, expected) in enumerate(found):
+        state = folder / ".state"
+        before = f". {state}" if number else ":"
+        after = f"export -p > {state}; echo cd $(pwd) >> {state}"
+        done = subprocess.run(
+            [
+                "bash",
+                "-c",
+                f"{before}\nset -o pipefail\n{command}\nstatus=$?\n{after}\nexit $status",
+            ],
+            cwd=folder,
+            env=environment,
+            text=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            timeout=300,
+        )
+        printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+        assert pattern(expected).fullmatch(printed), (
+            f"{page.name}: $ {command}\nexpected:\n{expected}\nprinted:\n{printed}"
+        )
+
+
+def test_the_readme_of_hello(environment, tmp_path):
+    source = shutil.copytree(HELLO, tmp_path / "source")
+    typed(HELLO / "README.md", source, environment)
+
+
+def test_the_readme_of_a_plugin_that_is_made_from_the_template(environment, tmp_path):
+    subprocess.run([sys.executable, "-m", "fly.plugins", "new", "shout"], cwd=tmp_path, check=True)
+    made = tmp_path / "shout"
+    assert "hello" not in "".join(path.read_text() for path in made.rglob("*") if path.is_file())
+    typed(made / "README.md", made, environment)
+
+
+def test_the_page_of_plugins(environment, tmp_path):
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    typed(ROOT / "docs" / "plugins.md", folder, environment)
+
+
+def test_the_template_is_the_example(tmp_path):
+    made = template.new("hello", tmp_path / "one")
+    assert "fly_hello/lower.py" in made
+    for path in made:
+        assert (tmp_path / "one" / path).read_text() == (HELLO / path).read_text()
+    other = template.new("shout2", tmp_path / "two")
+    assert "fly_shout2/lower.py" in other
+    assert "SHOUT2 = Extension(" in (tmp_path / "two" / "fly_shout2" / "dialect.py").read_text()
+
+
+def test_the_template_is_in_the_wheel():
+    """The package has the template where `new` looks for it."""
+    import tomllib
+
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
+    placed = wheel["targets"]["wheel"]["force-include"]
+    assert placed == {"examples/plugins/hello": "fly/plugins/hello"}
+    assert template._PLACES[0] == ROOT / placed["examples/plugins/hello"]
+
+
+@pytest.mark.parametrize("name", ["Hello", "a-b", "1a", "arith", "fly", ""])
+def test_names_that_can_be_none(name, tmp_path):
+    with pytest.raises(UsageError):
+        template.new(name, tmp_path / "one")
+    assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ((), "expected new NAME [FOLDER]"),
+        (("new",), "expected new NAME [FOLDER]"),
+        (("new", "a", "b", "c"), "expected new NAME [FOLDER]"),
+        (("new", "a", "here"), "here exists"),
+    ],
+)
+def test_wrong_calls_of_new(words, said, tmp_path):
+    (tmp_path / "here").mkdir()
+    done = subprocess.run(
+        [sys.executable, "-m", "fly.plugins", *words], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[0] == f"fly.plugins: error: {said}"

@@ -1,0 +1,1 @@
+"""Passes that pipelines with plugins have besides those of the plugins."""
