@@ -34,6 +34,7 @@ class Site:
 
 class Collector(Protocol):
     atomics: bool
+    sanitized: bool
     used: dict[str, str]
 
     def site(self, what: str, function: str, location: int | None) -> int: ...
@@ -129,7 +130,7 @@ class Body:
     def _check(self, way: str, pointer: str, size: str, text: str, what: str) -> list[str]:
         """The check of an access at an operand like `ptr addrspace(1) %x`."""
         kind, value = operand(_ORDER.sub("", pointer))
-        if value in self._locals:
+        if value in self._locals and not self._module.sanitized:
             return []
         align = _ALIGN.search(text)
         low = int(align[1]) - 1 if align else 0
@@ -137,8 +138,13 @@ class Body:
         given = f"i64 {name}, i64 {size}, i64 {low}, i32 {self._site(what)}"
         return [
             f"{name} = ptrtoint {kind} {value} to i64",
-            f"call void @fly.{way}({given})",
+            f"call void @fly.{way}({given}){self._line()}",
         ]
+
+    def _line(self) -> str:
+        """The source line of a check, for the stack in the sanitizer's reports."""
+        known = self._module.sanitized and self._location is not None
+        return f", !dbg !{self._location}" if known else ""
 
     def _load(self, text: str, what: str) -> list[str]:
         rest = _without(what, "load")

@@ -18,6 +18,7 @@ from fly_common.errors import FlyError
 from fly_image.image import Image
 
 from fly_cpu import rewrite, section
+from fly_cpu.runtime import sanitizer
 
 PROCESSOR = "x86-64-v3"
 _NOTES = re.compile(r'^@fly_notes = .* c"(.*)"$', re.MULTILINE)
@@ -40,9 +41,10 @@ def offsets(image: Image) -> dict[str, list[int]]:
     }
 
 
-def module(bitcode: bytes, offsets: Mapping[str, Sequence[int]]) -> str:
-    """Returns the module for the host, as text. `offsets`: see there."""
-    return rewrite.rewritten(section.text(bitcode), offsets)
+def module(bitcode: bytes, offsets: Mapping[str, Sequence[int]], sanitized: bool = False) -> str:
+    """Returns the module for the host, as text. `offsets`: see there. A `sanitized` one needs
+    AddressSanitizer's run-time library."""
+    return rewrite.rewritten(section.text(bitcode), offsets, sanitized)
 
 
 def notes(module: str) -> dict[str, Any]:
@@ -53,10 +55,12 @@ def notes(module: str) -> dict[str, Any]:
     return json.loads(data.encode("latin-1").rstrip(b"\0"))
 
 
-def object_code(module: str) -> bytes:
+def object_code(module: str, sanitized: bool = False) -> bytes:
     """Compiles a module for the host."""
     words = [f"-mcpu={PROCESSOR}", "-o", "-", "-"]
-    optimised = run("opt", ["-O2", *words], module.encode())
+    # The runtime's checks are not yet part of the kernels, and need none.
+    passes = ["-passes=asan,default<O2>", *sanitizer.PASS] if sanitized else ["-O2"]
+    optimised = run("opt", [*passes, *words], module.encode())
     return run("llc", ["-O2", "-filetype=obj", "-relocation-model=pic", *words], optimised)
 
 

@@ -19,6 +19,7 @@ from fly_cpu import conversions, intrinsics, runtime, warp
 from fly_cpu.body import Body, Site
 from fly_cpu.generic import GENERIC
 from fly_cpu.locations import locations
+from fly_cpu.runtime import sanitizer
 from fly_cpu.state import POISON, expanded
 from fly_cpu.text import closing, split, take_type
 
@@ -38,6 +39,8 @@ _KNOWN = {
     " i64 %e, i32 %site) alwaysinline nounwind {\n  call void @fly.assert(ptr %a, i32 %site)\n"
     "  ret void\n}\n",
 }
+# The sanitizer's reports show the stack, for which unwinding has to be possible.
+_UNWOUND = re.compile(r"(?<= )nounwind(?=[ \n])")
 _DROPPED = ("attributes #", "source_filename", "target ", "$", "; ", "uselistorder", "!nvvm")
 _GLOBAL = re.compile(
     r"(?P<name>@(?:[\w.$-]+|\"[^\"]+\")) = (?P<words>.*?)(?:addrspace\((?P<space>\d+)\) )?"
@@ -74,16 +77,19 @@ class Module:
     sites: list[Site] = field(default_factory=list)
     used: dict[str, str] = field(default_factory=dict)  # definitions of functions that are called
     atomics: bool = False  # on memory that blocks share
+    sanitized: bool = False  # by AddressSanitizer
+    # Variables that it knows: see `sanitizer.registration`.
+    registered: list[tuple[str, str, int]] = field(default_factory=list)
 
     def site(self, what: str, function: str, location: int | None) -> int:
         self.sites.append(Site(what, function, location))
         return len(self.sites) - 1
 
 
-def rewritten(text: str, offsets: Mapping[str, Sequence[int]]) -> str:
+def rewritten(text: str, offsets: Mapping[str, Sequence[int]], sanitized: bool = False) -> str:
     """Returns the module for the host. `offsets` are those of each kernel's arguments in the packed
-    ones. InputError names what a host cannot run."""
-    module = Module()
+    ones. InputError names what a host cannot run. `sanitized`: see `runtime.sanitizer`."""
+    module = Module(sanitized=sanitized)
     lines: list[str] = []
     source = iter(text.splitlines())
     metadata: list[str] = []
@@ -109,7 +115,8 @@ def rewritten(text: str, offsets: Mapping[str, Sequence[int]]) -> str:
     missing = [name for name in offsets if name not in module.kernels]
     if missing:
         raise InputError(f"the section .fly.llvm has no kernel {quoted(missing[0])}")
-    return _assembled(module, lines, metadata, offsets)
+    whole = _assembled(module, lines, metadata, offsets)
+    return _UNWOUND.sub("nounwind uwtable", whole) if sanitized else whole
 
 
 def _assembly(line: str) -> None:
@@ -137,6 +144,10 @@ def _global(module: Module, line: str) -> Iterable[str]:
         end = f", align {align[1]}" if align else ""
         # The space behind it keeps the next variable away, so that an access past the end faults.
         whole = f"{{ {kind}, [{GAP} x i8] }}"
+        if module.sanitized:
+            module.registered.append((name, kind, 3))
+            whole = sanitizer.padded(kind)
+            end = f", align {max(32, int(align[1]) if align else 0)}"
         return (f"{name} = internal addrspace(3) global {whole} zeroinitializer{end}",)
     if external:
         raise InputError(f"the variable {name[1:]} is not in the module")
@@ -144,6 +155,13 @@ def _global(module: Module, line: str) -> Iterable[str]:
     variable = Variable(name, READABLE if constant else WRITABLE, size_of_whole(kind), int(space))
     module.variables.append(variable)
     where = f"addrspace({space}) " if space != "0" else ""
+    if module.sanitized:
+        module.registered.append((name, kind, int(space)))
+        initial = split(value)[0]
+        zone = sanitizer.padded(kind)
+        value = f"{{ {kind} {initial}, [{sanitizer.REDZONE} x i8] zeroinitializer, i64 0 }}"
+        value += f", align {max(32, int(align[1]) if align else 0)}"
+        return (f"{name} = internal {where}{match['kind']} {zone} {value}",)
     return (f"{name} = internal {where}{match['kind']} {kind} {value}",)
 
 
@@ -209,6 +227,7 @@ def _function(module: Module, line: str, source: Iterator[str]) -> list[str]:
         module.kernels[plain] = tuple(kinds)
     head = f"define internal {result.strip()} {name}({', '.join(given)})"
     head += " noinline nounwind" if is_kernel else " nounwind"
+    head += " sanitize_address" if module.sanitized else ""
     body = Body(module, plain)
     lines = [f"{head}{' ' + location[1] if location else ''} {{"]
     for inside in source:
@@ -222,7 +241,12 @@ def _assembled(
     module: Module, lines: list[str], metadata: list[str], offsets: Mapping[str, Sequence[int]]
 ) -> str:
     parts = [f'target datalayout = "{_LAYOUT}"', f'target triple = "{TRIPLE}"', runtime.assembly()]
-    parts += [runtime.text(), warp.shared(), conversions.library(), expanded(_fill(module))]
+    parts += [
+        runtime.text(module.sanitized),
+        warp.shared(),
+        conversions.library(),
+        expanded(_fill(module)),
+    ]
     parts += [f"@fly.cache = internal global [{len(module.sites) + 1} x i64] zeroinitializer"]
     parts += [*lines, *dict.fromkeys(module.used.values())]
     entries = [_entry(number, name, module, offsets) for number, name in enumerate(offsets)]
@@ -234,6 +258,8 @@ def _assembled(
         _notes(module, offsets, metadata),
         "declare i32 @clock_gettime(i32, ptr)",
     ]
+    if module.sanitized:
+        parts += [sanitizer.registration(module.registered)]
     return "\n".join([*parts, *metadata]) + "\n"
 
 

@@ -38,13 +38,14 @@ FIBER_BYTES = 128
 
 NEW, READY, WARP, BARRIER, DONE, ACTIVE = range(6)  # states of a fiber
 
-# What `fly_run` returns.
-FINISHED, SLICE, FAULT, PRINT = range(4)
+# What `fly_run` returns. ENDING: AddressSanitizer is about to end the process.
+FINISHED, SLICE, FAULT, PRINT, ENDING = range(5)
 
 KINDS = (
     *("unmapped", "read-only", "misaligned", "trap", "divergent", "deadlock", "mask", "barrier"),
     *("stack", "assert"),
 )
+REPORTED = len(KINDS)  # by AddressSanitizer, which libraries of fly-link do not have
 
 MOST_THREADS = 1024
 MOST_REGIONS = 2048  # rows of each table of memory
@@ -52,6 +53,7 @@ STACK = 256 << 10  # bytes of a fiber
 MARGIN = 8 << 10  # of those, for the runtime and the C library
 SCHEDULER_STACK = 64 << 10
 MOST_BARRIERS = 16
+REPORT_BYTES = 1024  # kept of AddressSanitizer's report
 POISON = 0x7FF7BAD0  # what shared memory holds at first, as on the emulator
 FUEL = 4096  # iterations of loops between two yields of a thread
 TURNS = 4096  # yields, or groups of threads, between two returns to Python

@@ -56,11 +56,22 @@ PIPE = (
 SMALL = [case for case in PLAIN if case.name != "saxpy_wide"]  # whose files would have 2 GB
 
 
-@pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
+small_case = pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
+
+
+@small_case
 def test_pipe(case: Case, tmp_path: Path):
+    check_pipe(case, tmp_path, [])
+
+
+@small_case
+def test_pipe_under_the_address_sanitizer(case: Case, tmp_path: Path):
+    check_pipe(case, tmp_path, ["--sanitize", "address"])
+
+
+def check_pipe(case: Case, tmp_path: Path, words: list[str]) -> None:
     arguments = case.make()
     expected = case.expect(arguments)
-    words = []
     for key, value in arguments.items():
         if not isinstance(value, np.ndarray):
             words.append(f"{key}={value}")
@@ -77,4 +88,5 @@ def test_pipe(case: Case, tmp_path: Path):
     )
     done = subprocess.run(["bash", "-c", text], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+    assert "AddressSanitizer" not in done.stderr
     check(case, {key: np.load(tmp_path / f"{key}.out.npy") for key in expected}, expected)

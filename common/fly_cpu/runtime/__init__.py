@@ -18,7 +18,8 @@ from __future__ import annotations
 from fly_cpu.runtime.barriers import BARRIERS
 from fly_cpu.runtime.block import BLOCK
 from fly_cpu.runtime.grid import ASSEMBLY, GRID
-from fly_cpu.runtime.memory import FAULTS, LOOK, check
+from fly_cpu.runtime.memory import FAULTS, check, look
+from fly_cpu.runtime.sanitizer import SANITIZER
 from fly_cpu.runtime.warps import WARPS
 from fly_cpu.state import (
     FIBER_BYTES,
@@ -70,8 +71,9 @@ def assembly() -> str:
     return "".join(f'module asm "{line}"\n' for line in ASSEMBLY.strip().splitlines())
 
 
-def text() -> str:
+def text(sanitized: bool) -> str:
     """The runtime, without what depends on the module (`@fly.fill`, `@fly.cache`)."""
-    parts = [_DATA, GRID, BLOCK, WARPS, BARRIERS, FAULTS, LOOK]
-    parts += [check("read", "unmapped"), check("write", "read-only")]
+    parts = [_DATA, GRID, BLOCK, WARPS, BARRIERS, FAULTS, look(sanitized)]
+    parts += [check("read", "unmapped", sanitized), check("write", "read-only", sanitized)]
+    parts += [SANITIZER] if sanitized else []
     return expanded("".join(parts))

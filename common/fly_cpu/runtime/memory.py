@@ -82,7 +82,16 @@ define internal void @fly.assert(ptr %message, i32 %site) noinline nounwind {{
 }}
 """
 
-LOOK = f"""
+# A fault for memory that AddressSanitizer knows to be wrong has its report.
+_ASK_FOR_BOTH = f"""  %write = icmp ne i64 %kind, {KINDS.index("unmapped")}
+  call void @fly.ask(i64 %address, i64 %size, i32 %site, i1 %write)
+"""
+
+
+def look(sanitized: bool) -> str:
+    """The search of an access in a table."""
+    ask = _ASK_FOR_BOTH if sanitized else ""
+    return f"""
 ; Searches the table for the row of an access, and remembers it.
 define internal void @fly.look(i64 %address, i64 %size, i64 %low, i32 %site, ptr %table,
     ptr %rows.at, i64 %kind) noinline nounwind {{
@@ -118,7 +127,7 @@ found:
   store i64 %offset, ptr %cache
   br label %done
 none:
-  call void @fly.fault(i64 %kind, i64 %address, i64 %size, i32 %site)
+{ask}  call void @fly.fault(i64 %kind, i64 %address, i64 %size, i32 %site)
   unreachable
 misaligned:
   call void @fly.fault(i64 {KINDS.index("misaligned")}, i64 %address, i64 %size, i32 %site)
@@ -130,9 +139,12 @@ declare i64 @llvm.umin.i64(i64, i64)
 """
 
 
-def check(name: str, kind: str) -> str:
+def check(name: str, kind: str, sanitized: bool) -> str:
     """The check of an access: whether it lies within the row of the table that this place in the
     code used last."""
+    write = "true" if name == "write" else "false"
+    ask = f"  call void @fly.ask(i64 %address, i64 %size, i32 %site, i1 {write})\n"
+    ask = ask if sanitized else ""
     return f"""
 define internal void @fly.{name}(i64 %address, i64 %size, i64 %low, i32 %site)
     alwaysinline nounwind {{
@@ -157,6 +169,6 @@ look:
     ptr ${name}s, i64 {KINDS.index(kind)})
   br label %done
 done:
-  ret void
+{ask}  ret void
 }}
 """

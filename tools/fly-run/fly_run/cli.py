@@ -86,6 +86,10 @@ def command(
         str | None,
         typer.Option(metavar="EXPR", help="FLOPs of the program, as in 2*m*n*k, for --bench."),
     ] = None,
+    sanitize: Annotated[
+        str | None,
+        typer.Option(metavar="address", help="Run under AddressSanitizer (--device cpu)."),
+    ] = None,
     mfma: Annotated[
         str,
         typer.Option(metavar="exact|fast", help="How matrix instructions sum (emulator)."),
@@ -144,6 +148,7 @@ def command(
             max_instructions=max_instructions,
             threads=threads,
             strict=strict,
+            sanitize=sanitize,
             stats=stats,
             mfma=mfma,
             host=host,

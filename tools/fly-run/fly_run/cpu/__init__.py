@@ -4,6 +4,7 @@ compile      object → shared library; its cache
 printing     what kernels print
 loading      modules and functions of the device
 execution    a launch: slices, host threads, faults
+sanitizer    AddressSanitizer: its run-time library
 faults       what a fault says
 device       the device
 """

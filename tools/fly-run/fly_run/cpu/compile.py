@@ -8,6 +8,7 @@ of LLVM. With FLY_CPU_KEEP=DIR the module and the library are also left in a fol
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import functools
 import hashlib
@@ -51,30 +52,39 @@ def check_host() -> None:
         )
 
 
-def obtain(image: Image) -> bytes:
-    """Returns the library for an image, a cached one if there is one."""
+def obtain(image: Image, sanitized: bool = False) -> bytes:
+    """Returns the library for an image, a cached one if there is one. A `sanitized` one needs
+    AddressSanitizer's run-time library."""
     bitcode = section.bitcode(image)
     offsets = building.offsets(image)
-    key = hashlib.sha256(repr((building.sources(), identity.program("llc"), offsets)).encode())
+    key = hashlib.sha256(
+        repr((building.sources(), identity.program("llc"), offsets, sanitized)).encode()
+    )
     key.update(bitcode)
     name = f"cpu-{key.hexdigest()[:32]}.so"
     noun = "code for the host processor"
-    recipe = built_library.Recipe(name, lambda: build(bitcode, offsets), noun, "about 1 s")
+    recipe = built_library.Recipe(
+        name, lambda: build(bitcode, offsets, sanitized), noun, "about 1 s"
+    )
     return built_library.obtain(recipe)
 
 
-def build(bitcode: bytes, offsets: Mapping[str, Sequence[int]]) -> bytes:
+def build(bitcode: bytes, offsets: Mapping[str, Sequence[int]], sanitized: bool = False) -> bytes:
     """Compiles and links the library."""
     link = ["-shared", "-z", "now", "-z", "noexecstack", "--build-id=none", "-o", "-", "/dev/stdin"]
-    made = building.object_code(building.module(bitcode, offsets))
+    # By this table a report finds the callers on the stack.
+    link += ["--eh-frame-hdr"] if sanitized else []
+    made = building.object_code(building.module(bitcode, offsets, sanitized), sanitized)
     return building.run("ld.lld", link, made)
 
 
-def opened(data: bytes, name: str, number: int) -> ctypes.CDLL:
+def opened(data: bytes, name: str, number: int, sanitized: bool = False) -> ctypes.CDLL:
     """Loads a copy of a library, with variables of its own."""
     folder = os.environ.get(KEEP)
     try:
         _mathematics()
+        if not folder and sanitized:
+            return _Readable(data)
         if not folder:
             return native_library.opened(data)
         # A debugger reads symbols from the file.
@@ -88,6 +98,26 @@ def opened(data: bytes, name: str, number: int) -> ctypes.CDLL:
         if unknown:
             raise InputError(f"the host has no function {unknown[1]}, which is called") from None
         raise MissingError(f"code for the device cpu can't be loaded: {error}") from None
+
+
+class _Readable(ctypes.CDLL):
+    """A library whose file other programs can read as long as it is loaded: those in which
+    AddressSanitizer looks names and lines up."""
+
+    def __init__(self, data: bytes):
+        self.file, _ = built_library.in_memory(data)
+        try:
+            super().__init__(f"/proc/{os.getpid()}/fd/{self.file}")
+        except OSError:
+            os.close(self.file)
+            raise
+
+
+def close(library: ctypes.CDLL) -> None:
+    """Unloads a library."""
+    _ctypes.dlclose(library._handle)
+    if isinstance(library, _Readable):
+        os.close(library.file)  # not earlier: the loader knows libraries by their paths
 
 
 @functools.cache

@@ -13,6 +13,7 @@ from fly_cpu import state
 from fly_image.image import Image, Triple
 from fly_target import registry
 
+from fly_run.cpu import sanitizer
 from fly_run.cpu.compile import check_host
 from fly_run.cpu.execution import Launch
 from fly_run.cpu.loading import Kernel, Module, Region
@@ -46,9 +47,13 @@ class Cpu:
                 hint="the emulator runs code for AMD's: --device emulator",
             )
         check_host()
+        self.sanitized = sanitizer.asked()
+        if self.sanitized:
+            sanitizer.check_loaded()
         self.target, self.options = target, options
         self._regions: dict[int, list[Region]] = {}
-        self._own: dict[int, mmap.mmap] = {}  # memory of `alloc`
+        # Memory of `alloc`; None for the sanitizer's.
+        self._own: dict[int, mmap.mmap | None] = {}
         self._launches = 0
         self._busy = threading.RLock()
 
@@ -82,7 +87,10 @@ class Cpu:
 
     def alloc(self, nbytes: int, label: str = "") -> int:
         """See Device."""
-        memory, host = zeroed_pages.allocate(nbytes)
+        if self.sanitized:
+            memory, host = None, sanitizer.allocate(nbytes)
+        else:
+            memory, host = zeroed_pages.allocate(nbytes)
         self._own[host] = memory
         return self.adopt(host, nbytes, label=label or "memory of the device")
 
@@ -91,7 +99,11 @@ class Cpu:
         if address not in self._own:
             raise UsageError(f"no memory was allocated at 0x{address:x}")
         self.release(address)
-        self._own.pop(address).close()
+        memory = self._own.pop(address)
+        if memory is None:
+            sanitizer.free(address)
+        else:
+            memory.close()
 
     def copy(
         self,
@@ -125,7 +137,7 @@ class Cpu:
                 f"the code is for {image.target}, but the device was opened for {self.target}",
                 hint=f"compile with --target {self.target}",
             )
-        return Module(image)
+        return Module(image, self.sanitized)
 
     def launch(
         self,

@@ -98,6 +98,8 @@ class Launch:
         threads = self.block[0] * self.block[1] * self.block[2]
         stacks = copy.stacks(threads)
         copy.show(self._regions(copy))
+        if self.kernel.module.sanitized:
+            self.kernel.module.reset_poison(copy, stacks, self.shared)
         values = {
             "entry": self.kernel.module.entry(copy, self.kernel),
             "arguments": self.arguments,
@@ -122,15 +124,20 @@ class Launch:
 
     def _continue(self, copy: Copy, status: int) -> None:
         """Goes on after a slice, until the grid is done."""
-        while status != state.FINISHED and not self.stop:
+        while status == state.ENDING or (status != state.FINISHED and not self.stop):
             if status == state.FAULT:
-                raise faults.describe(self.kernel, copy, self.block, self._regions(copy))
-            if status == state.PRINT:
+                raise self._fault(copy)
+            if status == state.ENDING:
+                print(self._fault(copy).render("fly"), file=sys.stderr, flush=True)
+            elif status == state.PRINT:
                 self._print(copy)
             else:
                 copy.set("turns", state.TURNS)
                 self._look_up(copy)
             status = copy.run(0)
+
+    def _fault(self, copy: Copy) -> Fault:
+        return faults.describe(self.kernel, copy, self.block, self._regions(copy))
 
     def _look_up(self, copy: Copy) -> None:
         """What is done between slices."""

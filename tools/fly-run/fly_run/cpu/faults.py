@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Sequence
 
 from fly_common.errors import Fault, Place
@@ -20,18 +21,22 @@ HINTS = {
     "barrier": "there are the barriers 0 to 15, for whole warps",
     "stack": "recursion, or large arrays in local memory",
     "assert": None,
+    "sanitizer": "AddressSanitizer's report tells what is at this address",
 }
+
+
+_FOUND = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)")
 
 
 def describe(
     kernel: Kernel, copy: Copy, block: tuple[int, int, int], regions: Sequence[Region]
 ) -> Fault:
     """Returns the fault that a library has recorded. `block` is the launch's."""
-    kind = state.KINDS[copy.get("kind")]
+    kind = (*state.KINDS, "sanitizer")[copy.get("kind")]
     address, size = copy.get("address") & (1 << 64) - 1, copy.get("size")
     access = f"{size} bytes at 0x{address:x}"
     if kind == "read-only":
-        holder = next((r for r in regions if r.low <= address and address + size <= r.end), None)
+        holder = _holder(regions, address, size)
         if holder is None:
             kind = "unmapped"
         else:
@@ -55,9 +60,19 @@ def describe(
     elif kind == "assert":
         message = ctypes.string_at(address).decode(errors="replace") if address else ""
         what = f"assertion failed: {message}"
+    elif kind == "sanitizer":
+        found = _FOUND.search(copy.report())
+        what = f"AddressSanitizer: {found[1] if found else 'memory fault'}: {access}"
+        holder = _holder(regions, address, size)
+        near = f"in `{holder.name}`" if holder else memory_faults.nearest(regions, address, size)
+        what += f": {near}"
     site = kernel.module.sites[copy.get("site")]
     place = Place(*site.location) if site.location else None
     return Fault(f"{what}; {where(kernel, copy, block, site.what)}", hint=HINTS[kind], place=place)
+
+
+def _holder(regions: Sequence[Region], address: int, size: int) -> Region | None:
+    return next((r for r in regions if r.low <= address and address + size <= r.end), None)
 
 
 def _deadlock(waiting: int, waits: int, ended: int) -> str:

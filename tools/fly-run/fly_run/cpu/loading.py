@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _ctypes
 import ctypes
 import json
 import mmap
@@ -12,10 +11,11 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from fly_common.errors import InputError, MissingError
-from fly_cpu import state
+from fly_cpu import rewrite, state
 from fly_image.image import Image, KernelInterface
 
 from fly_run.cpu import compile as compiling
+from fly_run.cpu import sanitizer
 
 _NORESERVE = 0x4000  # MAP_NORESERVE of Linux
 
@@ -37,10 +37,12 @@ class Copy:
     """A copy of a library: its variables serve one host thread at a time."""
 
     def __init__(self, module: Module, number: int):
-        self._library: Any = compiling.opened(module.library, module.name, number)
+        self._library: Any = compiling.opened(module.library, module.name, number, module.sanitized)
         self.run: Any = self._library.fly_run
         self.run.argtypes, self.run.restype = [ctypes.c_int64], ctypes.c_int64
         self._context = self._address("fly_context")
+        if module.sanitized:
+            sanitizer.share_lock(self._address("fly_reporter"))
         self._tables = {way: self._address(f"fly_{way}") for way in ("read", "write")}
         self._rows = dict.fromkeys(self._tables, 0)
         self._stacks: mmap.mmap | None = None
@@ -51,6 +53,10 @@ class Copy:
 
     def notes(self) -> dict[str, Any]:
         return json.loads(ctypes.string_at(self._address("fly_notes")))
+
+    def report(self) -> str:
+        """The beginning of the sanitizer's last report."""
+        return ctypes.string_at(self._address("fly_report")).decode(errors="replace")
 
     def words(self, name: str, count: int) -> list[int]:
         return list((ctypes.c_uint64 * count).from_address(self._address(name)))
@@ -93,7 +99,7 @@ class Copy:
             self.set(f"{way}s", len(rows))
 
     def unload(self) -> None:
-        _ctypes.dlclose(self._library._handle)
+        compiling.close(self._library)
 
 
 class Kernel(NamedTuple):
@@ -118,10 +124,10 @@ class Site(NamedTuple):
 class Module:
     """See `fly_run.devices.protocol.Module`."""
 
-    def __init__(self, image: Image):
-        self.image = image
+    def __init__(self, image: Image, sanitized: bool = False):
+        self.image, self.sanitized = image, sanitized
         self.name = next(iter(image.kernels))
-        self.library = compiling.obtain(image)
+        self.library = compiling.obtain(image, sanitized)
         self._copies = [Copy(self, 0)]
         notes = self._copies[0].notes()
         self.variables: list[tuple[str, str]] = [tuple(one) for one in notes["variables"]]
@@ -159,6 +165,16 @@ class Module:
             length = shared if kind == "dynamic" else size
             regions.append(Region(label, low, length, kind != "constant"))
         return regions
+
+    def reset_poison(self, copy: Copy, stacks: Region, shared: int) -> None:
+        """Prepares memory for the sanitizer: stacks, on which a fault may have left arrays'
+        redzones, and dynamic shared memory, of which only `shared` bytes are the launch's."""
+        sanitizer.set_accessible(stacks.low, stacks.length)
+        for (_, kind), region in zip(self.variables, self.own_memory(copy, shared), strict=True):
+            if kind == "dynamic":
+                sanitizer.set_accessible(region.low, shared)
+                rest = rewrite.LARGEST_SHARED - shared
+                sanitizer.set_accessible(region.low + shared, rest, accessible=False)
 
     def unload(self) -> None:
         """See Module."""

@@ -52,6 +52,7 @@ class Call:
     max_instructions: int | None = None
     threads: int | None = None
     strict: bool = False
+    sanitize: str | None = None
     stats: bool = False
     mfma: str = "exact"
     host: str = "auto"
@@ -89,11 +90,14 @@ def call(call: Call) -> None:
     path, words = split(call.words)
     given = argument_text.parse_all(words)
     _check_options(call)
+    sanitized = _sanitized(call)
     data = filter.read_input(path)
     name = filter.input_name(path)
     with _kept(call, path, data):
         # LLVM's disassembler and the emulator process untrusted bytes of the file.
-        isolate(TOOL, name)
+        # AddressSanitizer reports a crash itself.
+        if not sanitized:
+            isolate(TOOL, name)
         images = _images(data, name)
     if call.inspect:
         from fly_run.shell import inspect
@@ -179,6 +183,12 @@ def _check_options(call: Call) -> None:
         raise UsageError("--threads must be at least 1")
     if call.mfma not in MFMA:
         raise UsageError(f"--mfma {call.mfma}: expected exact or fast")
+    if call.sanitize is not None:
+        from fly_run.cpu import sanitizer
+
+        sanitizer.check_kind(call.sanitize, f"--sanitize {call.sanitize}")
+        if call.device != "cpu":
+            raise UsageError("--sanitize requires --device cpu", hint="add --device cpu")
     readers.check("--host", call.host)
     if not call.bench:
         for option in ("repeat", "warm_up", "flops"):
@@ -188,6 +198,21 @@ def _check_options(call: Call) -> None:
         raise UsageError("--bench measures what nothing else observes: run it by itself")
     else:
         _bench_options(call)
+
+
+def _sanitized(call: Call) -> bool:
+    """Whether AddressSanitizer watches the launch. This process then has its run-time library: it
+    starts again if necessary."""
+    if call.device != "cpu" or call.inspect:
+        return False
+    from fly_run.cpu import sanitizer
+
+    if not (call.sanitize or sanitizer.asked()):
+        return False
+    os.environ[sanitizer.VARIABLE] = sanitizer.KINDS[0]
+    if filter.is_process:
+        sanitizer.restart()
+    return True
 
 
 def _reproducing_words(call: Call) -> list[str]:
@@ -202,6 +227,7 @@ def _reproducing_words(call: Call) -> list[str]:
     told += ["--mfma", call.mfma] if call.mfma != "exact" else []
     told += ["--host", call.host] if call.host != "auto" else []
     told += ["--strict"] if call.strict else []
+    told += ["--sanitize", call.sanitize] if call.sanitize else []
     told += ["--inspect"] if call.inspect else []
     told += ["--bench"] if call.bench else []
     return [*told, *split(call.words)[1]]

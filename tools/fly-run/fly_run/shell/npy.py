@@ -16,8 +16,10 @@ from fly_common.errors import InputError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-# Larger files are mapped instead of read, so that only the pages touched cost memory.
+# Larger files are mapped instead of read, so that only the pages touched cost memory. They are read
+# for AddressSanitizer, which knows memory of malloc only.
 MAPPED = 64 << 20
+SANITIZER = "FLY_CPU_SANITIZE"  # fly_run.cpu.sanitizer
 MOST_DIMENSIONS = 32
 LONGEST = 200  # maximum characters of a header quoted in a message
 
@@ -31,7 +33,7 @@ def load(path: str) -> np.ndarray:
             if not file.seekable():  # a pipe
                 return _read(path, io.BytesIO(file.read()))
             size = os.fstat(file.fileno()).st_size
-            if size < MAPPED:
+            if size < MAPPED or os.environ.get(SANITIZER):
                 return _read(path, io.BytesIO(file.read()))
             dtype, shape, fortran = _header(path, file, size)
             order = "F" if fortran else "C"
