@@ -2,7 +2,7 @@
 # make test   set up, run the tests
 # make check  format, lint, types, tests
 # make targets   every example and kernel on every chip that the emulator runs
-# make mutation  damage every function of the emulator, and the library; the tests must notice
+# make mutation  damage every function of the emulator, and a sample of the library's; the tests must notice
 # make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
 # make host-hammer  call native launchers from threads, and under PYTHONMALLOC=debug
 # make fuzz      damage the inputs of every tool; each must end with a result or an error line
@@ -61,7 +61,7 @@ targets: setup-test
 
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation
-	PYTHONPATH=tests $(BIN)/python -m mutation_python
+	PYTHONPATH=tests $(BIN)/python -m mutation_python --sample 400
 
 store-crash: setup-test
 	PYTHONPATH=tests $(BIN)/python -m store_crash --kills 1000

@@ -56,6 +56,9 @@ class Carried(JitFunction):
     def identity(self) -> tuple[str, ...]:
         return ("carried",)
 
+    def variables(self) -> tuple[str, ...]:
+        return ()
+
     def _chain(self, target: str | None, backend: str | None = None) -> Any:
         return self
 

@@ -7,9 +7,18 @@ if the process has others, because they belong to the library.
 """
 
 OWN = frozenset(
-    ["fly_backend", "fly_common", "fly_host", "fly_image", "fly_numerics", "fly_run", "fly_store"]
+    [
+        "fly_backend",
+        "fly_common",
+        "fly_host",
+        "fly_image",
+        "fly_numerics",
+        "fly_plugin",
+        "fly_run",
+        "fly_store",
+        "fly_target",
+    ]
 )
-OWN |= {"fly_target"}
 OTHERS = frozenset(["elftools", "filelock", "msgpack"])
 
 
