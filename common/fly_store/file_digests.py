@@ -1,4 +1,8 @@
-"""Digests of files, for the fingerprints of stages that are programs."""
+"""Digests of files, for the fingerprints of stages that are programs.
+
+A digest is of the content. For a large library or program with a build ID (`build_id`) it is the ID
+with the file's size and modification time, so that LLVM's library need not be read.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ from hashlib import sha256
 
 from fly_common.errors import MissingError
 
+from fly_store.build_id import build_id
 from fly_store.store import Store, default_store, key_of
 
 # Digests of files of at least this size are cached in the store: hashing takes about 0.7 ms a
@@ -28,9 +33,9 @@ _threads: dict[str, threading.Thread] = {}  # the threads that compute digests, 
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
-    """Returns the sha256 of a file's content in hexadecimal. It is cached while the file's path,
-    inode, size and modification time are unchanged. Raises MissingError if the file cannot be
-    read."""
+    """Returns the digest of a file: the sha256 of its content in hexadecimal, or its build ID. It
+    is cached while the file's path, inode, size and modification time are unchanged. Raises
+    MissingError if the file cannot be read."""
     path = os.fspath(path)
     if (thread := _threads.pop(path, None)) is not None:
         thread.join()
@@ -45,7 +50,7 @@ def digest_ahead(path: str | os.PathLike[str]) -> None:
         stamp = stamp_of(path)
     except OSError:
         return  # `digest_of` reports it
-    if stamp in _known or stamp[2] < LARGE or path in _threads:
+    if stamp in _known or stamp[2] < LARGE or path in _threads or _by_build_id(stamp):
         return
     if (kept := Store(default_store().folder).get(_key(stamp))) is not None:
         _known[stamp] = kept.decode()
@@ -69,6 +74,8 @@ def _digest_of(path: str) -> str:
             return _hash(path)
         if stamp[2] < LARGE:
             digest = _hash(path)
+        elif built := _by_build_id(stamp):
+            digest = built
         else:
             store = Store(default_store().folder)
             hashed = store.obtain(_key(stamp), lambda: _hash(path).encode(), label="digest")
@@ -88,6 +95,15 @@ def stamp_of(path: str) -> Stamp:
 def is_settled(stamp: Stamp) -> bool:
     """Whether the file's next change will have another time."""
     return time.time() - stamp[3] * 1e-9 >= UNSETTLED
+
+
+def _by_build_id(stamp: Stamp) -> str | None:
+    """Returns the digest of a library or program with a build ID, None for other files."""
+    try:
+        found = build_id(stamp[0])
+    except OSError:
+        return None  # reported when it is read
+    return None if found is None else f"{found}-{stamp[2]}-{stamp[3]}"
 
 
 def _key(stamp: Stamp) -> str:

@@ -111,8 +111,9 @@ def bindings() -> str:
 
 
 def program(name: str) -> str:
-    """Identifies the build of one of LLVM's programs, by the content of the program and of its LLVM
-    library. The library's digest (0.1 s for 150 MB) is cached by path, size and time."""
+    """Identifies the build of one of LLVM's programs, by the program and its LLVM library: their
+    build IDs with sizes and times, or their content. Without a build ID the library's digest takes
+    0.1 s for 150 MB, and is cached by path, size and time."""
     from fly_common import toolchain
 
     from fly_store import file_digests
