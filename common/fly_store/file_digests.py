@@ -1,8 +1,4 @@
-"""Digests of files, for the fingerprints of stages that are programs.
-
-A digest is of the content. For a large library or program with a build ID (`build_id`) it is the ID
-with the file's size and modification time, so that LLVM's library need not be read.
-"""
+"""Digests of files, for the fingerprints of stages that are programs."""
 
 from __future__ import annotations
 
@@ -29,17 +25,46 @@ UNSETTLED = 2.0
 Stamp = tuple[str, int, int, int]  # a file's path, inode, size and modification time
 
 _known: dict[Stamp, str] = {}
+_builds: dict[Stamp, str] = {}
 _threads: dict[str, threading.Thread] = {}  # the threads that compute digests, by path
 
 
 def digest_of(path: str | os.PathLike[str]) -> str:
-    """Returns the digest of a file: the sha256 of its content in hexadecimal, or its build ID. It
-    is cached while the file's path, inode, size and modification time are unchanged. Raises
-    MissingError if the file cannot be read."""
+    """Returns the sha256 of a file's content in hexadecimal. It is cached while the file's path,
+    inode, size and modification time are unchanged. Raises MissingError if the file cannot be
+    read."""
     path = os.fspath(path)
     if (thread := _threads.pop(path, None)) is not None:
         thread.join()
     return _digest_of(path)
+
+
+def build_of(path: str | os.PathLike[str]) -> str:
+    """Identifies the build of a library or program: by its build ID, size and modification time, so
+    that it need not be read, or by its digest if it has no ID or was changed just now. Raises
+    MissingError if the file cannot be read."""
+    path = os.fspath(path)
+    return _build_of(path) or digest_of(path)
+
+
+def build_ahead(path: str | os.PathLike[str]) -> None:
+    """Starts what takes long in `build_of`."""
+    path = os.fspath(path)
+    if _build_of(path) is None:
+        digest_ahead(path)
+
+
+def _build_of(path: str) -> str | None:
+    try:
+        stamp = stamp_of(path)
+        if stamp not in _builds:
+            found = build_id(path) if is_settled(stamp) else None
+            if found is None:
+                return None
+            _builds[stamp] = f"{found}-{stamp[2]}-{stamp[3]}"
+        return _builds[stamp]
+    except OSError:
+        return None  # `digest_of` reports it
 
 
 def digest_ahead(path: str | os.PathLike[str]) -> None:
@@ -50,7 +75,7 @@ def digest_ahead(path: str | os.PathLike[str]) -> None:
         stamp = stamp_of(path)
     except OSError:
         return  # `digest_of` reports it
-    if stamp in _known or stamp[2] < LARGE or path in _threads or _by_build_id(stamp):
+    if stamp in _known or stamp[2] < LARGE or path in _threads:
         return
     if (kept := Store(default_store().folder).get(_key(stamp))) is not None:
         _known[stamp] = kept.decode()
@@ -74,8 +99,6 @@ def _digest_of(path: str) -> str:
             return _hash(path)
         if stamp[2] < LARGE:
             digest = _hash(path)
-        elif built := _by_build_id(stamp):
-            digest = built
         else:
             store = Store(default_store().folder)
             hashed = store.obtain(_key(stamp), lambda: _hash(path).encode(), label="digest")
@@ -95,15 +118,6 @@ def stamp_of(path: str) -> Stamp:
 def is_settled(stamp: Stamp) -> bool:
     """Whether the file's next change will have another time."""
     return time.time() - stamp[3] * 1e-9 >= UNSETTLED
-
-
-def _by_build_id(stamp: Stamp) -> str | None:
-    """Returns the digest of a library or program with a build ID, None for other files."""
-    try:
-        found = build_id(stamp[0])
-    except OSError:
-        return None  # reported when it is read
-    return None if found is None else f"{found}-{stamp[2]}-{stamp[3]}"
 
 
 def _key(stamp: Stamp) -> str:

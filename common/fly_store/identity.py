@@ -119,7 +119,7 @@ def program(name: str) -> str:
     from fly_store import file_digests
 
     paths = (toolchain.find_program(name), _library())
-    return "|".join(f"{path}:{file_digests.digest_of(path)}" for path in paths if path is not None)
+    return "|".join(f"{path}:{file_digests.build_of(path)}" for path in paths if path is not None)
 
 
 def program_ahead() -> None:
@@ -127,7 +127,7 @@ def program_ahead() -> None:
     from fly_store import file_digests
 
     if (library := _library()) is not None:
-        file_digests.digest_ahead(library)
+        file_digests.build_ahead(library)
 
 
 def _library() -> str | None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from fly_common import toolchain
+from fly_common.errors import MissingError
 from fly_store import file_digests
 from fly_store.build_id import build_id
 
@@ -63,20 +64,29 @@ def test_damaged_libraries_end(tmp_path: Path) -> None:
         assert found is None or len(found) % 2 == 0
 
 
-def test_a_digest_by_build_id(tmp_path: Path, monkeypatch) -> None:
+def test_a_build(tmp_path: Path, monkeypatch) -> None:
     """It is not computed from the content, and differs where ID, size or time do."""
     path = library(tmp_path, "--build-id=0xabcdef01")
-    monkeypatch.setattr(file_digests, "LARGE", 1)
     monkeypatch.setattr(file_digests, "_hash", lambda path: pytest.fail("it was read"))
     then = time.time() - 100
     os.utime(path, (0, then))
-    first = file_digests.digest_of(path)
+    first = file_digests.build_of(path)
     assert first.startswith("abcdef01-")
-    file_digests.digest_ahead(path)
+    file_digests.build_ahead(path)
     assert not file_digests._threads
     os.utime(path, (0, then + 1))
-    assert file_digests.digest_of(path) != first
+    assert file_digests.build_of(path) != first
     library(tmp_path, "--build-id=0xabcdef02")
-    monkeypatch.setattr(file_digests, "_known", {})
     os.utime(path, (0, then))
-    assert file_digests.digest_of(path) != first
+    monkeypatch.setattr(file_digests, "_builds", {})
+    assert file_digests.build_of(path) != first
+
+
+def test_a_build_without_an_id_or_just_changed_is_its_content(tmp_path: Path) -> None:
+    for words in ((), ("--build-id=sha1",)):
+        path = library(tmp_path, *words)
+        if not words:
+            os.utime(path, (0, time.time() - 100))
+        assert file_digests.build_of(path) == file_digests.digest_of(path)
+    with pytest.raises(MissingError, match="none: No such file"):
+        file_digests.build_of(tmp_path / "none")
