@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,8 @@ class Site:
     def package(self, name: str, target: str, text: str, **files: str) -> None:
         home = self.folder / f"pkg_{name}"
         home.mkdir(exist_ok=True)
+        # Python takes bytecode for that of any source of its size and its second.
+        shutil.rmtree(home / "__pycache__", ignore_errors=True)
         (home / "__init__.py").write_text(text)
         for module, content in files.items():
             (home / f"{module}.py").write_text(content)

@@ -35,7 +35,9 @@ API = 1  # the version of this record and of what its references refer to
 
 _ID = re.compile(r"[a-z][a-z0-9-]*")
 # Ids whose options would have this project's own environment variables, FLY_<ID>_….
-_RESERVED = ("cache", "cpu", "device", "emulator", "hip", "llc", "llvm", "opt", "test", "verify")
+_RESERVED = (
+    *("asan", "cache", "cpu", "device", "emulator", "hip", "llc", "llvm", "opt", "test", "verify"),
+)
 _NAMESPACE = re.compile(r"[a-z][a-z0-9_]*")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 _MODULE = re.compile(r"[A-Za-z_][\w.]*")
