@@ -108,6 +108,8 @@ GROUPS = (
             "fly_run.launch.execution",
         ),
         (
+            "fly_host/test_refusals.py",
+            "fly_image/test_limits.py",
             "fly_run/launch/test_arguments.py",
             "fly_run/launch/test_argument_edges.py",
             "fly_run/launch/test_launch.py",
