@@ -345,6 +345,19 @@ def test_an_attribute_that_python_has_no_type_for_is_refused():
         check(line("get", "t", "{mode = array<i128: 1>}", "!fly.int_tuple<?>"))
 
 
+@pytest.mark.parametrize(
+    ("op", "attributes"),
+    [
+        ("take", '{begin = 0 : i32, end = "1"}'),
+        ("take", "{begin = [0], end = 1 : i32}"),
+        ("get", '{mode = ["a"]}'),
+    ],
+)
+def test_attributes_of_another_type_are_refused(op, attributes):
+    with pytest.raises(InputError, match=rf"fly\.{op}: "):
+        check(line(op, "s", attributes, "!fly.int_tuple<4>"))
+
+
 def test_the_place_is_the_source_line_of_the_kernel_where_one_is_known(tmp_path):
     kernel = tmp_path / "k.py"
     kernel.write_text("def k(A):\n    A[0, 1] = 2\n")

@@ -77,7 +77,7 @@ def at(nested: Nested, path: tuple[int, ...]) -> Nested:
         found = tree
         for index in path:
             # A leaf is its own mode 0, as in FlyDSL.
-            if not 0 <= index < rank(found):
+            if not isinstance(index, int) or not 0 <= index < rank(found):
                 raise ValueError(f"{text(tree)} has no mode {list(path)}")
             found = modes(found)[index]
         return found
@@ -88,6 +88,10 @@ def at(nested: Nested, path: tuple[int, ...]) -> Nested:
 def take(nested: Nested, begin: int, end: int = -1) -> Nested:
     """The modes from `begin` up to `end` (-1: through the last). A single mode is not wrapped in a
     tuple."""
+
+    # They may come from attributes of a module, of any type.
+    if not isinstance(begin, int) or not isinstance(end, int):
+        raise ValueError(f"modes {begin!r} to {end!r} are not integers")
 
     def part(tree: Tree) -> Tree:
         last = rank(tree) if end == -1 else end
