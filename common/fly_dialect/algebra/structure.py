@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
+from fly_common.quoting import quoted
+
 from fly_dialect.layouts.int_tuple import Tree, leaves, rank, text
 from fly_dialect.layouts.integers import Basis, Int
 from fly_dialect.layouts.layout import ComposedLayout, Layout
@@ -91,7 +93,7 @@ def take(nested: Nested, begin: int, end: int = -1) -> Nested:
 
     # They may come from attributes of a module, of any type.
     if not isinstance(begin, int) or not isinstance(end, int):
-        raise ValueError(f"modes {begin!r} to {end!r} are not integers")
+        raise ValueError(f"modes {quoted(begin)} to {quoted(end)} are not integers")
 
     def part(tree: Tree) -> Tree:
         last = rank(tree) if end == -1 else end
