@@ -19,6 +19,7 @@ from typing import Any
 
 from fly_common.errors import InputError, Place
 
+from fly_dialect.attributes import check_attributes
 from fly_dialect.bindings import ir
 from fly_dialect.extension import is_of_plugin, namespaces, plugins_type
 from fly_dialect.op_info import OpInfo
@@ -59,8 +60,8 @@ def new_context() -> ir.Context:
 
 
 def load_upstream(context: ir.Context, names: Iterable[str]) -> None:
-    """Loads MLIR's dialects of a backend. Their many types take longer to register than all others
-    together, so that this is left to who builds their ops."""
+    """Loads MLIR's dialects of a backend. Registering their many types takes time, so only code
+    that builds their ops calls this."""
     for name in names:
         _ = context.dialects[name]
 
@@ -257,6 +258,8 @@ def _list(specs: list[Spec]) -> str:
 def _check_foreign(op: ir.Operation, name: str) -> None:
     if not op.context.is_registered_operation(name):
         raise ValueError("no dialect defines this op")
+    if len(op.regions):
+        check_attributes(op)
     for region in op.regions:
         for block in region.blocks:
             for argument in block.arguments:

@@ -1,5 +1,7 @@
 """Each op's inference, and what the verifier refuses."""
 
+import re
+
 import pytest
 from fly_common.errors import InputError
 from fly_dialect import dialect, text
@@ -209,7 +211,10 @@ def module(body: str) -> str:
 
 
 def check(body: str) -> None:
-    source = module(body)
+    check_module(module(body))
+
+
+def check_module(source: str) -> None:
     dialect.verify(text.read(source, CONTEXT, "k.mlir"), source, "k.mlir")
 
 
@@ -356,6 +361,42 @@ def test_an_attribute_that_python_has_no_type_for_is_refused():
 def test_attributes_of_another_type_are_refused(op, attributes):
     with pytest.raises(InputError, match=rf"fly\.{op}: "):
         check(line(op, "s", attributes, "!fly.int_tuple<4>"))
+
+
+ARGUMENT = "module {{ func.func @f(%a: i32 {{{0}}}) {{ return }} }}"
+MODULE = "module attributes {{{0}}} {{}}"
+FUNCTION = "module {{ func.func @f() attributes {{{0}}} {{ return }} }}"
+
+
+@pytest.mark.parametrize(
+    ("form", "attribute", "said"),
+    [
+        (ARGUMENT, 'fly.name = ["a"]', "func.func: the attribute fly.name of argument 0 is"),
+        (ARGUMENT, "fly.dtype = 1", "fly.dtype of argument 0 is 1 : i64, not a string"),
+        (ARGUMENT, "fly.access", "fly.access of argument 0 is unit, not a string"),
+        (ARGUMENT, 'fly.shape = "n"', "not an array of strings, integers and unit"),
+        (ARGUMENT, "fly.shape = [[1]]", "not an array of strings, integers and unit"),
+        (ARGUMENT, "fly.contiguous = true", "is true, not unit"),
+        (ARGUMENT, "fly.default = [1]", "not a number, a boolean or a string"),
+        (MODULE, "fly.target = unit", "module: the attribute fly.target is unit, not a string"),
+        (MODULE, "fly.backend = 3", "fly.backend"),
+        (MODULE, "fly.entry = []", "fly.entry"),
+        (MODULE, "fly.host_program = {}", "fly.host_program"),
+        (FUNCTION, "fly.results = 1", "not made of arrays, unit,"),
+        (FUNCTION, "fly.results = [{name = 1}]", "not made of arrays, unit,"),
+        (FUNCTION, "fly.results = {value = [1]}", "not made of arrays, unit,"),
+        (FUNCTION, "fly.results = {other = 1}", "not made of arrays, unit,"),
+    ],
+)
+def test_discardable_attributes_have_the_types_that_the_tools_read(form, attribute, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        check_module(form.format(attribute))
+
+
+def test_discardable_attributes_of_right_types():
+    check_module(ARGUMENT.format('fly.name = "a", fly.default = true, fly.shape = ["n", 4, unit]'))
+    check_module(MODULE.format('fly.target = "gfx942", fly.entry = "f", fly.other = []'))
+    check_module(FUNCTION.format('fly.results = [unit, {name = "C"}, {value = 1.0 : f32}, []]'))
 
 
 def test_the_place_is_the_source_line_of_the_kernel_where_one_is_known(tmp_path):

@@ -152,3 +152,16 @@ def test_llc_is_not_waited_for_without_end():
 
 def test_how_long_it_may_take_is_no_part_of_what_it_makes():
     assert fingerprint(Options(timeout=5)) == fingerprint(Options())
+
+
+def test_ptx_that_is_no_text_is_refused():
+    """LLVM copies the bytes of inline assembly as they are."""
+    source = b"""target triple = "nvptx64-nvidia-cuda"
+define ptx_kernel void @k() #0 {
+  call void asm sideeffect "// \\ED", ""()
+  ret void
+}
+attributes #0 = { "target-cpu"="sm_90a" }
+"""
+    with pytest.raises(InputError, match=r"line \d+ of the PTX has the byte 0xed, which"):
+        compile(source, Options())

@@ -249,7 +249,7 @@ def test_names_of_results(form, names):
     [
         ("[{}]", "fly.results says nothing of 1 values that are returned"),
         ("[{}, {}, {}]", "fly.results asks for more values than are returned"),
-        ("[{}, 3]", "fly.results holds 3 : i64"),
+        ("[{}, 3]", "the attribute fly.results is [{}, 3], not made of arrays"),
     ],
 )
 def test_a_form_that_does_not_fit(form, message):

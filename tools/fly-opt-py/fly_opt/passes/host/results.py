@@ -44,8 +44,7 @@ def _result(
         return tuple(_result(walk, end, part, operands, wanted) for part in form)
     if isinstance(form, ir.UnitAttr):
         return None
-    if not isinstance(form, ir.DictAttr):
-        raise refuse(end, f"fly.results holds {form}")
+    assert isinstance(form, ir.DictAttr)  # fly_dialect.attributes has checked it
     said = {item.name: _value_of(item.attr) for item in form}
     if "value" in said:
         operand = Operand("constant", said["value"])
