@@ -1,8 +1,8 @@
 """Pauses Python's garbage collector while a compilation makes many objects that live on.
 
 Modules, syntax trees and types are no garbage, but the collector visits all of a process's objects
-again each time their number has grown by a quarter: 4 to 10 ms of a compilation, and more in a
-large application. What is reference-counted is freed as ever.
+again each time their number has grown by a quarter, in a large application all of its own too.
+What is reference-counted is freed as ever.
 """
 
 from __future__ import annotations

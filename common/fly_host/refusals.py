@@ -1,9 +1,9 @@
 """What a call is told that does not fit a host program, where Python and a library without Python
 say the same.
 
-Python gives the values. The generator of libraries (`fly_host.native.plain`) gives placeholders,
-which format as marks, and makes code of the text that fills them in. So a function here only
-formats its arguments; it does not compute with them.
+Python gives the values. The generator of libraries (`fly_host.native.c_interface`) gives
+placeholders, which format as marks, and makes code of the text that fills them in. So a function
+here only formats its arguments; it does not compute with them.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class Values:
         if isinstance(value, Undefined):
             program = self.program
             raise InputError(
-                self._blame(index),
+                self._reason(index),
                 hint=f"it is needed for {show(program.expressions, index)}",
             )
         return value
@@ -119,7 +119,7 @@ class Values:
             raise Undefined
         return value
 
-    def _blame(self, index: int) -> str:
+    def _reason(self, index: int) -> str:
         """Says which expression has no value, the innermost one that `index` uses, and why."""
         expressions = self.program.expressions
         while not str(self._known[index]):

@@ -149,18 +149,16 @@ def find_program(command: Command, where: str) -> str:
 
 def run_command(command: Command, data: bytes, where: str) -> bytes:
     """Runs an external filter on `data`."""
-    import subprocess
     import sys
 
     from fly_common import process
 
-    path, limit = find_program(command, where), process.time_limit()
+    path = find_program(command, where)
     try:
-        done = subprocess.run(
-            [path, *command.words[1:]], input=data, capture_output=True, timeout=limit
-        )
-    except subprocess.TimeoutExpired:
-        raise InputError(f"{where}: {command.words[0]} did not finish within {limit:g} s") from None
+        done = process.run(path, command.words[1:], data)
+    except process.TimedOut as error:
+        error.message = f"{where}: {error.message}"
+        raise
     except OSError as error:
         raise MissingError(f"{where}: {path} can't be run: {error.strerror}") from None
     said = done.stderr.decode(errors="replace").strip()

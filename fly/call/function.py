@@ -28,7 +28,7 @@ from fly.call.host_options import CompileOptions
 from fly.call.known_calls import MOST_KEPT, VARIABLES, KnownCalls, environment_now
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
-from fly.chains.chain import Chain, Prefetch, plain, run
+from fly.chains.chain import Chain, Prefetch, make_chain, run
 from fly.chains.tuning import Tuning
 from fly.dependencies.hashing import DependencyHash, dependency_hash
 
@@ -314,7 +314,7 @@ def _tuned_chain(target: str, backend: str, chosen: Tuning) -> Chain:
 
 
 def _made_chain(target: str, backend: str, chosen: Tuning) -> Chain:
-    return plain(target, backend, chosen.opt_words(), llc=chosen.llc_fields())
+    return make_chain(target, backend, chosen.opt_words(), llc=chosen.llc_fields())
 
 
 def _digest_of(given: Mapping[str, ParameterType]) -> str | None:

@@ -130,12 +130,12 @@ def chain(
 
         return with_plugins(
             plugins,
-            lambda: plain(target, backend, opt, opt_py, llc, link, arch, chip),
+            lambda: make_chain(target, backend, opt, opt_py, llc, link, arch, chip),
         )
-    return plain(target, backend, opt, opt_py, llc, link, arch, chip)
+    return make_chain(target, backend, opt, opt_py, llc, link, arch, chip)
 
 
-def plain(
+def make_chain(
     target: str | None,
     backend: str | None,
     opt: Sequence[str] | None,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from fly_host.native.plain.results import outs
+from fly_host.native.c_interface.results import outs
 from fly_host.program import Program, Scalar, Tensor
 from fly_link.shared import building
 

@@ -13,7 +13,7 @@ without a C compiler.
     engine          LLVM IR → a shared library
     library         kept by content, loaded once
     failures        errors behind the first step, in the interpreter's words
-    plain/          the same for C: libraries without Python
+    c_interface/    the same for C: libraries without Python
     marks           values in the texts of what is wrong there
 
 A builtin returns NotImplemented for a call that is not its own: other types, layouts or numbers,

@@ -59,7 +59,7 @@ def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[tuple[str, 
         required = show(limits.required_block)
         for a, b in zip(block, limits.required_block, strict=True):
             holds("eq", a, b, refusals.other_block(kernel, shown, required))
-    for count in grid if frame.way.plain else ():  # what follows refuses it too, by other words
+    for count in grid if frame.way.for_c else ():  # what follows refuses it too, by other words
         holds("sge", count, 0, refusals.negative_grid(kernel, mark("triple", *grid)))
     most = MOST_WORK_ITEMS
     for axis, count, items in zip("xyz", grid, block, strict=True):
@@ -67,7 +67,7 @@ def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[tuple[str, 
             limit = limits.grid["xyz".index(axis)]
             words = refusals.wide_grid(kernel, integer(count), axis, limits.target, limit)
             holds("ule", count, limit, words)
-            if frame.way.plain:  # Python decides about calls that others refuse
+            if frame.way.for_c:  # Python decides about calls that others refuse
                 continue
         words = refusals.many_workgroups(kernel, integer(count), integer(items), axis, most)
         holds("ule", count, most, words)

@@ -60,14 +60,14 @@ class ScalarValue:
 @dataclass(frozen=True)
 class Way:
     """What of an entry decides about the code: whether it is a driver's, the last word of its
-    `extra`, whether it can block, whether it has a getter of the current stream. `plain` code has a
-    C interface and knows nothing of Python (`fly_host.native.plain`)."""
+    `extra`, whether it can block, whether it has a getter of the current stream. Code `for_c` has a
+    C interface and does without Python (`fly_host.native.c_interface`)."""
 
     driver: bool
     end: int = 0
     blocking: bool = False
     stream: bool = False
-    plain: bool = False
+    for_c: bool = False
 
 
 @dataclass(frozen=True)

@@ -161,7 +161,7 @@ class Steps:
         self.signals()
 
     def signals(self) -> None:
-        """Lets signals through, so that Ctrl-C ends a loop."""
+        """Runs the handlers of pending signals, so that Ctrl-C ends a loop."""
         status = self.code.value("call i32 @PyErr_CheckSignals()")
         self.code.require(self.code.value(f"icmp eq i32 {status}, 0"), ERROR)
 

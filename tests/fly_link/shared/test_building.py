@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from fly_common.errors import InputError
 from fly_cpu import state
-from fly_host.native.plain import function
+from fly_host.native.c_interface import function
 from fly_image import library
 from fly_image.limits import limits_of
 from fly_link.shared import building

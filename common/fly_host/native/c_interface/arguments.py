@@ -7,9 +7,9 @@ from fly_numerics.element_types import ELEMENT_TYPES
 from fly_host import refusals
 from fly_host.native import marks
 from fly_host.native.arithmetic import NOTHING, Number
+from fly_host.native.c_interface.frame import CFrame
 from fly_host.native.frame import ScalarValue
 from fly_host.native.guards.tensors import Reader
-from fly_host.native.plain.frame import PlainFrame
 from fly_host.program import Parameter, Scalar, Tensor
 
 # Scalars of these types are C's float, which is rounded.
@@ -27,10 +27,10 @@ def llvm_type(parameter: Parameter) -> str:
     return f"i{row.bits} {extended}" if row.bits < 32 else f"i{row.bits}"
 
 
-class PlainReader(Reader):
+class CReader(Reader):
     """Looks at extents of one name when all tensors were read, as Python does."""
 
-    def __init__(self, frame: PlainFrame):
+    def __init__(self, frame: CFrame):
         super().__init__(frame)
         self._shapes: list[tuple[Tensor, tuple[str, ...]]] = []
 
@@ -39,7 +39,7 @@ class PlainReader(Reader):
 
     def finish(self) -> None:
         frame, code = self.frame, self.code
-        assert isinstance(frame, PlainFrame)
+        assert isinstance(frame, CFrame)
         known: dict[str, tuple[str, str]] = {}
         for tensor, shape in self._shapes:
             for stated, extent in zip(tensor.shape, shape, strict=True):
@@ -52,7 +52,7 @@ class PlainReader(Reader):
                     frame.refuse(code.value(f"icmp eq i64 {extent}, {before}"), text)
 
 
-def scalar(frame: PlainFrame, parameter: Scalar, value: str) -> ScalarValue:
+def scalar(frame: CFrame, parameter: Scalar, value: str) -> ScalarValue:
     """A scalar parameter, given as `value`."""
     code, row = frame.code, ELEMENT_TYPES[parameter.dtype]
     if parameter.dtype in ROUNDED:

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from fly_host import refusals
 from fly_host.native import marks
+from fly_host.native.c_interface import value_errors
 from fly_host.native.frame import MISS, Frame
-from fly_host.native.plain import blame
 
 DEVICE, STREAM, STATUS = 0, 8, 16  # offsets in the record
 CALL_BYTES = 128
@@ -39,7 +39,7 @@ declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)
 
 
 @dataclass
-class PlainFrame(Frame):
+class CFrame(Frame):
     """`texts` are the strings of the module, by content."""
 
     texts: dict[str, str] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class PlainFrame(Frame):
     release: ClassVar[str] = "@fly_drop"
 
     def inner(self) -> Frame:
-        return PlainFrame(self.specialisation, self.way, slots=self.slots, texts=self.texts)
+        return CFrame(self.specialisation, self.way, slots=self.slots, texts=self.texts)
 
     def expect(self, conditions: list[str], condition: str, words: Callable[[], str]) -> None:
         self.refuse(condition, words())
@@ -68,7 +68,7 @@ class PlainFrame(Frame):
             code = self.code
             bad, good = code.name("bad"), code.name("good")
             code.branch(condition, good, bad)
-            blame.write(self, what, bad)
+            value_errors.write(self, what, bad)
             code.begin(good)
         elif kind == "check":
             shown = (

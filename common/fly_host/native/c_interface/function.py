@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fly_host.native import arithmetic, fitting, outputs
+from fly_host.native.c_interface import results
+from fly_host.native.c_interface.arguments import CReader, llvm_type, scalar
+from fly_host.native.c_interface.frame import DECLARATIONS, STATUS, STREAM, CFrame
+from fly_host.native.c_interface.steps import CSteps
 from fly_host.native.frame import ERROR, LEAVE, MISS, Way
-from fly_host.native.plain import results
-from fly_host.native.plain.arguments import PlainReader, llvm_type, scalar
-from fly_host.native.plain.frame import DECLARATIONS, STATUS, STREAM, PlainFrame
-from fly_host.native.plain.steps import PlainSteps
 from fly_host.native.specialisation import Array, KernelLimits, Specialisation
 from fly_host.program import Allocate, Program, Scalar, Tensor, every_step
 
@@ -31,15 +31,15 @@ def parameters(program: Program) -> list[tuple[str, str]]:
 def write(
     name: str, program: Program, limits: Sequence[KernelLimits], *, checked: bool = False
 ) -> str:
-    """The module of a function. `checked`: the device wants to know what memory kernels may
+    """The module of a function. `checked`: the device needs to know what memory kernels may
     access. Unavailable where kernels do not take what the program gives."""
     arrays = {p.name: Array("dlpack") for p in program.parameters if isinstance(p, Tensor)}
     specialisation = Specialisation(program, arrays, limits, Array("dlpack"))
-    frame = PlainFrame(specialisation, Way(True, plain=True))
+    frame = CFrame(specialisation, Way(True, for_c=True))
     code = frame.code
     for launch, limit in zip(program.launches, limits, strict=True):
         fitting.check_interface(frame, launch, limit)
-    steps = PlainSteps(frame)
+    steps = CSteps(frame)
     room = code.room("i32", 4)
     _arguments(frame, steps, checked)
     steps.ahead()
@@ -74,9 +74,9 @@ def write(
     )
 
 
-def _arguments(frame: PlainFrame, steps: PlainSteps, checked: bool) -> None:
+def _arguments(frame: CFrame, steps: CSteps, checked: bool) -> None:
     code, program = frame.code, frame.program
-    reader = PlainReader(frame)
+    reader = CReader(frame)
     for number, parameter in enumerate(program.parameters):
         if isinstance(parameter, Tensor):
             reader.parameter(parameter, f"%p.{number}")
@@ -105,7 +105,7 @@ def _arguments(frame: PlainFrame, steps: PlainSteps, checked: bool) -> None:
                 _bound(frame, steps, parameter)
 
 
-def _bound(frame: PlainFrame, steps: PlainSteps, parameter: Tensor) -> None:
+def _bound(frame: CFrame, steps: CSteps, parameter: Tensor) -> None:
     """Lets kernels access a tensor's memory."""
     address, size, _ = steps.launches.covered(frame.tensors[parameter.name])
     node = frame.code.room(f"[{NODE_BYTES} x i8]")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from fly_numerics.element_types import ELEMENT_TYPES
 
+from fly_host.native.c_interface.frame import CFrame
 from fly_host.native.frame import ERROR, Value
 from fly_host.native.guards.tensors import dlpack_dtype
-from fly_host.native.plain.frame import PlainFrame
 from fly_host.program import Operand, Program, View
 
 
@@ -20,7 +20,7 @@ def outs(program: Program) -> dict[str, Operand]:
     }
 
 
-def write(frame: PlainFrame, operand: Operand, out: str) -> None:
+def write(frame: CFrame, operand: Operand, out: str) -> None:
     """Stores a result at `out`."""
     code = frame.code
     if operand.kind == "integer":
@@ -36,7 +36,7 @@ def write(frame: PlainFrame, operand: Operand, out: str) -> None:
     code.require(code.value(f"icmp eq i32 {status}, 0"), ERROR)
 
 
-def _view(frame: PlainFrame, view: View) -> Value:
+def _view(frame: CFrame, view: View) -> Value:
     code, base = frame.code, frame.tensors[view.tensor]
     shape = tuple(frame.need(index) for index in view.shape)
     strides = tuple(frame.need(index) for index in view.strides)

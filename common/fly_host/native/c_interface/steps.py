@@ -6,22 +6,22 @@ from fly_host import program as made
 from fly_host import refusals
 from fly_host.interpreter import needed_first
 from fly_host.native import fitting
+from fly_host.native.c_interface.frame import CFrame
 from fly_host.native.frame import ERROR, Value
 from fly_host.native.launches import Launches, Packed
 from fly_host.native.marks import integer, mark
 from fly_host.native.outputs import Outputs
-from fly_host.native.plain.frame import PlainFrame
 from fly_host.native.steps import Steps
 from fly_host.program import Buffer, Launch
 
 
-class PlainSteps(Steps):
+class CSteps(Steps):
     """The steps of a frame. Whatever is wrong is looked at in the interpreter's order."""
 
-    frame: PlainFrame
+    frame: CFrame
 
     def parts(self) -> tuple[Launches, Outputs]:
-        return PlainLaunches(self.frame), PlainOutputs(self.frame)
+        return CLaunches(self.frame), COutputs(self.frame)
 
     def ahead(self) -> None:
         frame = self.frame
@@ -42,10 +42,10 @@ class PlainSteps(Steps):
         """A process without Python has its own."""
 
 
-class PlainLaunches(Launches):
+class CLaunches(Launches):
     """Launches by the runtime library."""
 
-    frame: PlainFrame
+    frame: CFrame
 
     def check(self, number: int, launch: Launch) -> None:
         if number not in self.known:
@@ -68,10 +68,10 @@ class PlainLaunches(Launches):
         code.begin(ready)
 
 
-class PlainOutputs(Outputs):
+class COutputs(Outputs):
     """Tensors that the program makes, in blocks of the runtime library."""
 
-    frame: PlainFrame
+    frame: CFrame
 
     def allocate(self, buffer: Buffer) -> None:
         frame, code, name = self.frame, self.code, buffer.name

@@ -14,10 +14,10 @@ from fly_host.native.frame import MISS
 from fly_host.program import LEAVES
 
 if TYPE_CHECKING:
-    from fly_host.native.plain.frame import PlainFrame
+    from fly_host.native.c_interface.frame import CFrame
 
 
-def write(frame: PlainFrame, index: int, label: str) -> None:
+def write(frame: CFrame, index: int, label: str) -> None:
     """Begins the block `label` for an expression that has no value; ends in the miss. Each
     expression below has one block, so the code is as long as the graph."""
     code = frame.code
@@ -25,7 +25,7 @@ def write(frame: PlainFrame, index: int, label: str) -> None:
 
     def block(operand: int) -> str:
         if operand not in labels:
-            labels[operand] = code.name("blame")
+            labels[operand] = code.name("no_value")
             waiting.append(operand)
         return labels[operand]
 
@@ -49,7 +49,7 @@ def write(frame: PlainFrame, index: int, label: str) -> None:
         _reason(frame, current)
 
 
-def _unless(frame: PlainFrame, operand: int, block: Callable[[int], str]) -> None:
+def _unless(frame: CFrame, operand: int, block: Callable[[int], str]) -> None:
     """Goes on with an operand that has no value."""
     ok = frame.number(operand).ok
     if ok is not None:
@@ -58,7 +58,7 @@ def _unless(frame: PlainFrame, operand: int, block: Callable[[int], str]) -> Non
         frame.code.begin(following)
 
 
-def _reason(frame: PlainFrame, index: int) -> None:
+def _reason(frame: CFrame, index: int) -> None:
     code, expressions = frame.code, frame.program.expressions
     kind, *operands = expressions[index]
     shown = show(expressions, index)

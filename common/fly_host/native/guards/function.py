@@ -24,7 +24,7 @@ entry:
 """
 
 
-_PLAIN = """
+_C_TEXT = """
 define internal zeroext i1 {name}(ptr %table, ptr %object, ptr %dtype, ptr %out) nounwind {{
 entry:
 {body}
@@ -45,7 +45,7 @@ def guard(frame: Frame, key: tuple[Any, ...], write: Written) -> tuple[str, Any]
         inner = frame.inner()
         told = write(inner)
         name = f"@guard{len(frame.guards)}"
-        text = (_PLAIN if frame.way.plain else _TEXT).format(
+        text = (_C_TEXT if frame.way.for_c else _TEXT).format(
             name=name,
             body="\n".join([*inner.code.allocations, *inner.code.lines]),
             miss=MISS,

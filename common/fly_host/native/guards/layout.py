@@ -137,7 +137,7 @@ class Layout:
 
     def _all_apart(self, rank: int) -> list[str]:
         """Conditions, each of which says that no two elements are in one place."""
-        if not self.frame.way.plain:
+        if not self.frame.way.for_c:
             return [self._apart(order) for order in self._orders(rank)]
         shape, strides = self.code.integers(self.extents), self.code.integers(self.strides)
         call = f"call zeroext i1 @fly_apart(i64 {rank}, ptr {shape}, ptr {strides})"

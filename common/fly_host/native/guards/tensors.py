@@ -76,7 +76,7 @@ class Reader:
         ]
         shape, strides = tuple(found[:rank]), tuple(found[rank:])
         self._same(tensor, shape)
-        held = "null" if frame.way.plain else object
+        held = "null" if frame.way.for_c else object
         value = Value(held, code.load("ptr", room), shape, strides, tensor.dtype)
         frame.tensors[tensor.name] = value
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 from fly_common import process, toolchain
 from fly_common.errors import FlyError, InputError, MissingError, Place
 from fly_host.native import engine
-from fly_host.native.plain import function
+from fly_host.native.c_interface import function
 from fly_host.native.unavailable import Unavailable
 from fly_image.limits import limits_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fly_host.native.plain.results import outs
+from fly_host.native.c_interface.results import outs
 from fly_host.program import Operand, Parameter, Program, Scalar, Tensor
 from fly_host.refusals import describe
 from fly_numerics.element_types import ELEMENT_TYPES

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import fly_image
 from fly_common import artifact
 from fly_common.errors import InputError, Place
-from fly_host.native.plain.results import outs
+from fly_host.native.c_interface.results import outs
 from fly_host.program import Assigned, Buffer, Call, Program, Tensor, every_step
 from fly_host.refusals import describe
 from fly_image.image import Image

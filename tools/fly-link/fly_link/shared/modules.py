@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from fly_host.native.plain.frame import CALL_BYTES
-from fly_host.native.plain.function import parameters
-from fly_host.native.plain.results import outs
+from fly_host.native.c_interface.frame import CALL_BYTES
+from fly_host.native.c_interface.function import parameters
+from fly_host.native.c_interface.results import outs
 from fly_host.program import Program, Tensor
 from fly_image.image import Image
 from fly_image.library import SECTION, packed

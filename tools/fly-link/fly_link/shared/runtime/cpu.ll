@@ -1,5 +1,5 @@
 ; Made by scripts/library-runtime. sha256 of the sources:
-; 00953f4942336eb434d4a6f7f3beeabb9da33562c3c6bb3f5cf89aefbc250090
+; 9418039cb777d55e01c0aa5f303c5deb59915efc91ce327b98ba0f415e04540f
 
 %struct.Lock = type { [64 x i8] }
 %struct.Site = type { ptr, ptr, i32, i32 }
@@ -1221,9 +1221,9 @@ attributes #25 = { minsize nounwind optsize willreturn memory(read) }
 
 !0 = !{i32 1, !"wchar_size", i32 4}
 !1 = !{i32 8, !"PIC Level", i32 2}
-!2 = !{i64 2147658936, i64 2147659018, i64 2147659099}
-!3 = !{i64 2147659312, i64 2147659394, i64 2147659475}
-!4 = !{i64 2147659692, i64 2147659774, i64 2147659855}
+!2 = !{i64 2147658942, i64 2147659024, i64 2147659105}
+!3 = !{i64 2147659318, i64 2147659400, i64 2147659481}
+!4 = !{i64 2147659698, i64 2147659780, i64 2147659861}
 !5 = distinct !{!5, !6}
 !6 = !{!"llvm.loop.mustprogress"}
 !7 = distinct !{!7, !6}

@@ -72,7 +72,7 @@ typedef struct {
 typedef struct Device Device;
 typedef struct Block Block;
 
-typedef struct { /* at most 128 bytes, as fly_host.native.plain.frame says */
+typedef struct { /* at most 128 bytes, as fly_host.native.c_interface.frame says */
   Place place;
   void *stream;
   int32_t status, target;

@@ -1,5 +1,5 @@
 ; Made by scripts/library-runtime. sha256 of the sources:
-; 2a6fb28e808f7295cca249699f1b340e4373a2a63ebc61324869080859c973b2
+; 3ddcdc028c827e803add42c2438d2e6c01db98473754b42d993bcb7c68049ab3
 
 %struct.Lock = type { [64 x i8] }
 %struct.Device = type { i32, i32, i32, %struct.Place, ptr, ptr, ptr, ptr }
