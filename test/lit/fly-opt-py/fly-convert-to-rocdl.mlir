@@ -65,3 +65,19 @@ func.func @swizzled(%p: !fly.ptr<f16, shared, align<16>, S<3,3,3>>) -> vector<4x
   %v = fly.ptr.load(%p) : (!fly.ptr<f16, shared, align<16>, S<3,3,3>>) -> vector<4xf16>
   return %v : vector<4xf16>
 }
+
+// An index is stored as 64 bits.
+// CHECK-LABEL: func.func @indices(
+// CHECK: %[[X:.*]] = llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> i64
+// CHECK: arith.index_cast %[[X]] : i64 to index
+// CHECK: %[[Y:.*]] = arith.index_cast %{{.*}} : index to i64
+// CHECK: llvm.store %[[Y]], %{{.*}} {alignment = 8 : i64} : i64, !llvm.ptr<1>
+func.func @indices(%p: !fly.ptr<index, global>) {
+  %x = fly.ptr.load(%p) : (!fly.ptr<index, global>) -> index
+  %y = arith.addi %x, %x : index
+  %c = fly.make_int_tuple() : () -> !fly.int_tuple<5>
+  %q = fly.add_offset(%p, %c)
+    : (!fly.ptr<index, global>, !fly.int_tuple<5>) -> !fly.ptr<index, global>
+  fly.ptr.store(%y, %q) : (index, !fly.ptr<index, global>) -> ()
+  return
+}

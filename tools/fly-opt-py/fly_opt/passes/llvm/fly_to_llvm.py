@@ -26,7 +26,7 @@ from fly_dialect.types import (
 )
 
 from fly_opt.ir import pointers
-from fly_opt.ir.storage import storage_type, stored_type
+from fly_opt.ir.storage import from_stored, storage_type, stored_type, to_stored
 from fly_opt.lowering import interface, spaces
 from fly_opt.passes.llvm.conversion import Conversion
 from fly_opt.passes.target.set_target import target_of
@@ -88,19 +88,17 @@ def _ptr_load(conversion: Conversion, op: ir.Operation) -> ir.Value:
     else:
         address = conversion.address(pointer, type_)
         value = pointers.load(builder, type_, address, pointers.aligned(spec))
-    return value if type_ == wanted else builder.value("arith.bitcast", wanted, [value])
+    return from_stored(builder, value, wanted)
 
 
 def _ptr_store(conversion: Conversion, op: ir.Operation) -> None:
     builder, (value, pointer) = conversion.builder, op.operands
-    spec, value = pointer_of(pointer), conversion.value(value)
-    type_ = stored_type(value.type)
-    if type_ != value.type:
-        value = builder.value("arith.bitcast", type_, [value])
+    spec, value = pointer_of(pointer), to_stored(builder, conversion.value(value))
     if (own := spaces.of(spec)) is not None:
         own.store_through(builder, spec, conversion.value(pointer), value)
     else:
-        pointers.store(builder, value, conversion.address(pointer, type_), pointers.aligned(spec))
+        address = conversion.address(pointer, value.type)
+        pointers.store(builder, value, address, pointers.aligned(spec))
 
 
 def _ptrtoint(conversion: Conversion, op: ir.Operation) -> ir.Value:
