@@ -9,8 +9,9 @@ program:
         …
         toolchain.run_program("llc", ["-mcpu=gfx942", …], data)
 
-An unused program is killed at the end of the block; it has read and done nothing. The results are
-the same with and without this module.
+An unused program is killed at the end of the block; it has read and done nothing. The plain command
+lines of `opt` and `llc` are executed by the worker (`llvm_worker`), if it can be started. The
+results are the same with and without this module.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import threading
 from collections.abc import Iterable, Sequence
 
 from fly_common import process
+from fly_common.llvm_worker import client
 from fly_common.process import Done, Running, Waiting
 
 Command = tuple[str, Sequence[str]]  # the path of a program, and its arguments
@@ -30,18 +32,18 @@ class _Local(threading.local):
     """The programs that wait for this thread."""
 
     def __init__(self) -> None:
-        self.waiting: dict[_Key, list[Waiting]] = {}
+        self.waiting: dict[_Key, list[Waiting | client.Turn]] = {}
 
 
 _local = _Local()
-_all_waiting: set[Waiting] = set()  # the programs of all threads
+_all_waiting: set[Waiting | client.Turn] = set()  # the programs of all threads
 
 
 def _after_fork() -> None:
     """Closes the parent's pipes in a forked child. Otherwise the parent's programs would not see
     the end of their input before the child exits."""
     for waiting in _all_waiting:
-        os.close(waiting.writer)
+        waiting.abandon()
     _all_waiting.clear()
     _local.waiting.clear()
 
@@ -53,7 +55,7 @@ class Programs:
     """The programs started in one block."""
 
     def __init__(self) -> None:
-        self._mine: list[tuple[_Key, Waiting]] = []
+        self._mine: list[tuple[_Key, Waiting | client.Turn]] = []
 
     def __enter__(self) -> Programs:
         return self
@@ -66,7 +68,7 @@ class Programs:
         for program, arguments in commands:
             key = (program, tuple(arguments))
             try:
-                waiting = Waiting(program, arguments)
+                waiting = client.reserve(program, arguments) or Waiting(program, arguments)
             except OSError:
                 continue
             _all_waiting.add(waiting)
@@ -83,7 +85,7 @@ class Programs:
                 waiting.end()
 
 
-def start(program: str, arguments: Sequence[str], data: bytes) -> Running:
+def start(program: str, arguments: Sequence[str], data: bytes) -> Running | client.Request:
     """Starts a program with `data` on its standard input, or uses the waiting one."""
     left = _local.waiting.get((program, tuple(arguments)))
     if not left:

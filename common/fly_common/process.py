@@ -239,6 +239,10 @@ class Waiting:
         if not waiting.poll((limit := time_limit()) * 1000):
             raise TimedOut(self._running.program, limit)
 
+    def abandon(self) -> None:
+        """Closes its standard input, in a forked child of the process that started it."""
+        os.close(self.writer)
+
     def end(self) -> None:
         """Kills it without input."""
         os.close(self.writer)

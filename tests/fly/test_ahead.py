@@ -2,6 +2,7 @@
 
 import pytest
 from fly_common import process
+from fly_common.llvm_worker import client
 
 import fly
 import fly.expr as fx
@@ -40,11 +41,21 @@ def started(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
-def test_all_three_of_llvms_programs_wait_when_they_are_needed(started, target):
+def test_all_three_of_llvms_programs_wait_when_they_are_needed(started, target, monkeypatch):
+    monkeypatch.setenv(client.VARIABLE, "0")
     early, late = started
     one.compile(target=target)
     assert sorted(early) == sorted(LLVM)
     assert not LLVM & set(late)
+
+
+def test_the_worker_takes_the_place_of_two(started):
+    early, late = started
+    code = one.compile(target="gfx90a").hsaco
+    assert early == ["ld.lld"]
+    assert not LLVM & set(late)
+    again = fly.run(fly.chain("gfx90a"), one.compile(target="gfx90a").ir("mlir").encode())
+    assert again == code
 
 
 def test_what_the_store_has_starts_nothing(started):

@@ -1,0 +1,234 @@
+"""The worker of this process. It is started when something is compiled, answers one request at a
+time, and ends with this process, or when nothing was asked for ten minutes.
+
+`FLY_LLVM_WORKER=0` leaves everything to the programs.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import sys
+import threading
+from collections.abc import Sequence
+
+from fly_common import process
+from fly_common.llvm_worker import requests
+from fly_common.process import FIRST, KILL, Done, TimedOut
+
+VARIABLE = "FLY_LLVM_WORKER"
+_PROGRAM = os.path.join(os.path.dirname(__file__), "program.py")
+_HEADER = struct.Struct("<II")
+
+_lock = threading.Lock()  # held while the worker is started, and from a request to its reply
+_worker: Worker | None = None
+
+
+class Lost(Exception):
+    """The worker ended."""
+
+
+class Worker:
+    """A running worker. Raises OSError if it cannot be started."""
+
+    def __init__(self, library: str) -> None:
+        self.library, self.identity = library, _identity(library)
+        stdin, self.writer = os.pipe()
+        self.reader, stdout = os.pipe()
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        try:
+            if min(stdin, self.writer, self.reader, stdout, nothing) < FIRST:
+                raise OSError("a standard stream is closed")
+            streams = enumerate((stdin, stdout, nothing))
+            actions = [(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in streams]
+            words = [sys.executable, "-I", "-S", _PROGRAM, library]
+            self.pid = os.posix_spawn(sys.executable, words, os.environ, file_actions=actions)
+        except BaseException:
+            self.close()
+            raise
+        finally:
+            for handle in (stdin, stdout, nothing):
+                os.close(handle)
+        os.set_blocking(self.writer, False)
+
+    def serves(self, library: str) -> bool:
+        """Whether it has loaded this library, and the file was not replaced since."""
+        return self.library == library and self.identity == _identity(library)
+
+    def send(self, words: Sequence[str], data: bytes) -> None:
+        """Sends a request. Raises Lost, or TimedOut if the worker does not read."""
+        named = "\0".join(words).encode()
+        view = memoryview(_HEADER.pack(len(named), len(data)) + named + data)
+        while view:
+            try:
+                view = view[os.write(self.writer, view) :]
+            except BlockingIOError:
+                self._wait(self.writer, words[0])
+            except BrokenPipeError:
+                raise Lost from None
+
+    def receive(self, name: str) -> bytes | None:
+        """Returns the result, or None for everything but plain success. Raises Lost or TimedOut."""
+        done, size = _HEADER.unpack(self._read(_HEADER.size, name))
+        made = self._read(size, name)
+        return made if done else None
+
+    def _read(self, count: int, name: str) -> bytes:
+        parts = []
+        while count:
+            self._wait(self.reader, name)
+            part = os.read(self.reader, count)
+            if not part:
+                raise Lost
+            parts.append(part)
+            count -= len(part)
+        return b"".join(parts)
+
+    def _wait(self, handle: int, name: str) -> None:
+        from select import POLLIN, POLLOUT, poll
+
+        waiting = poll()
+        waiting.register(handle, POLLOUT if handle == self.writer else POLLIN)
+        if not waiting.poll((limit := process.time_limit()) * 1000):
+            raise TimedOut(name, limit)
+
+    def close(self) -> None:
+        """Closes the pipes, at whose end the worker ends."""
+        os.close(self.writer)
+        os.close(self.reader)
+
+    def kill(self) -> None:
+        """Ends it, whatever it is doing."""
+        self.close()
+        try:
+            os.kill(self.pid, KILL)
+            os.waitpid(self.pid, 0)
+        except (ProcessLookupError, ChildProcessError):  # SIGCHLD is ignored, or it was reaped
+            pass
+
+
+class Turn:
+    """A command line that the worker will execute, once its input exists. It takes the place of a
+    program that was started ahead (`process.Waiting`)."""
+
+    def __init__(self, program: str, arguments: Sequence[str], request: Sequence[str]) -> None:
+        self.program, self.arguments, self.request = program, arguments, request
+
+    def feed(self, data: bytes) -> Request | process.Running:
+        if not _lock.acquire(blocking=False):  # another thread's request is being executed
+            return process.start(self.program, self.arguments, data)
+        try:
+            worker = _serving(self.program)
+            if worker is not None:
+                worker.send(self.request, data)
+                return Request(self, worker, data)
+        except Lost:
+            _end()
+        except BaseException:
+            _end()
+            _lock.release()
+            raise
+        _lock.release()
+        return process.start(self.program, self.arguments, data)
+
+    def end(self) -> None:
+        pass
+
+    def abandon(self) -> None:
+        pass
+
+
+class Request:
+    """A request that is being executed: what `process.Running` is for a program."""
+
+    def __init__(self, turn: Turn, worker: Worker, data: bytes) -> None:
+        self.program = turn.program
+        self._turn, self._data = turn, data
+        self._worker: Worker | None = worker
+
+    def wait(self) -> Done:
+        """Returns the result. Raises TimedOut."""
+        worker, self._worker = self._worker, None
+        assert worker is not None
+        try:
+            made = worker.receive(os.path.basename(self.program))
+        except Lost:
+            _end()
+            made = None
+        except BaseException:  # TimedOut, or an interrupt: nobody will read its reply
+            _end()
+            raise
+        finally:
+            _lock.release()
+        if made is not None:
+            return Done(0, made, b"")
+        return process.run(self.program, self._turn.arguments, self._data)
+
+    def end(self) -> None:
+        """Ends the worker if it is executing the request."""
+        if self._worker is not None:
+            self._worker = None
+            _end()
+            _lock.release()
+
+
+def reserve(program: str, arguments: Sequence[str]) -> Turn | None:
+    """Starts the worker, if this command line is for it and it does not run yet. Returns None if
+    the program has to be started."""
+    request = requests.of(program, arguments)
+    if request is None or os.environ.get(VARIABLE) == "0" or not _is_python(sys.executable):
+        return None
+    if _lock.acquire(blocking=False):
+        try:
+            if _serving(program) is None:
+                return None
+        finally:
+            _lock.release()
+    return Turn(program, arguments, request)
+
+
+def _serving(program: str) -> Worker | None:
+    """Returns the worker for a program's library, started if need be. To be called with the lock
+    held."""
+    global _worker
+    library = requests.library_of(program)
+    if library is None:
+        return None
+    try:
+        if _worker is not None and not _worker.serves(library):
+            _end()
+        if _worker is None:
+            _worker = Worker(library)
+    except OSError:
+        return None
+    return _worker
+
+
+def _end() -> None:
+    """Ends the worker. To be called with the lock held."""
+    global _worker
+    worker, _worker = _worker, None
+    if worker is not None:
+        worker.kill()
+
+
+def _after_fork() -> None:
+    """Leaves the worker to the parent, of a process that was forked."""
+    global _worker, _lock
+    worker, _worker = _worker, None
+    _lock = threading.Lock()
+    if worker is not None:
+        worker.close()
+
+
+def _identity(library: str) -> tuple[int, ...]:
+    status = os.stat(library)
+    return (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
+
+
+def _is_python(executable: str | None) -> bool:
+    """Whether it is a Python interpreter, and not an application with one in it."""
+    return os.path.basename(executable or "").startswith("python")
+
+
+os.register_at_fork(after_in_child=_after_fork)
