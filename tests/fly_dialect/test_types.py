@@ -155,3 +155,19 @@ def test_specs_are_made_and_read_alone():
 )
 def test_the_width_of_an_element(element, width):
     assert bits(element) == width
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "!fly.ptr<f16, shared, S<3,60,3>>",
+        "!fly.ptr<f16, shared, S<1,0,64>>",
+        "!fly.ptr<f16, shared, S<9223372036854775808,0,0>>",
+        "!fly.coord_swizzle<CS<3,62,[0],0,[1]>>",
+        "!fly.coord_swizzle<CS<3,0,[0],62,[1]>>",
+    ],
+)
+def test_a_swizzle_has_the_bits_of_an_offset(text: str) -> None:
+    with pytest.raises(ValueError, match="uses bits above the 64 of an offset"):
+        parse_type(text)
+    assert str(parse_type("!fly.ptr<f16, shared, S<3,58,3>>")) == "!fly.ptr<f16, shared, S<3,58,3>>"

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 
-from same_bytes import comparison, jobs, recorded, sides
+from same_bytes import comparison, digests, jobs, recorded, sides
 from same_bytes.sides import Side
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +35,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--targets", metavar="CHIP,…", help="on these only")
     parser.add_argument(
         "--without-tests", action="store_true", help="only the examples and the lit inputs"
+    )
+    parser.add_argument(
+        "--code",
+        action="store_true",
+        help="count HSACOs that differ in nothing but the host program apart from the others",
     )
     parser.add_argument("--now", metavar="DIR", type=Path, default=ROOT, help="another checkout")
     parser.add_argument("--keep", metavar="DIR", type=Path, help="leave what was made there")
@@ -81,12 +86,15 @@ def compare(given: argparse.Namespace, folder: Path) -> int:
             print(f"  {name} on each target")
         return 0
     results = compile_all(both, llvm, found)
-    report = comparison.of_jobs(found, *results)
+    code = digests.of_code(both) if given.code else None
+    report = comparison.of_jobs(found, *results, code)
     if not given.without_tests:
         for side in both:
             if lacking := recorded.missing(side):
                 report.notes.append(f"{side.name} has no {', '.join(lacking)}: see recorded.py")
-        report += comparison.of_tests(*run_tests(both, llvm, targets, given.only))
+        recorded_tests = run_tests(both, llvm, targets, given.only)
+        code = digests.of_code(both) if given.code else None
+        report += comparison.of_tests(*recorded_tests, code)
     print(report.text(targets))
     return 1 if report.differing else 0
 

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from same_bytes.digests import Digest
 from same_bytes.jobs import Job
 from same_bytes.recorded import Recorded
 
@@ -33,9 +34,11 @@ def read(file: Path) -> dict[str, Outcome]:
 
 @dataclass
 class Report:
-    """`same` and `refused` are counts; the others list names and differences."""
+    """`same`, `same_code` and `refused` are counts; the others list names and differences.
+    `same_code` differ in the host program only."""
 
     same: int = 0
+    same_code: int = 0
     refused: int = 0
     differing: list[str] = field(default_factory=list)
     one_sided: list[str] = field(default_factory=list)
@@ -44,6 +47,7 @@ class Report:
     def __add__(self, other: Report) -> Report:
         return Report(
             self.same + other.same,
+            self.same_code + other.same_code,
             self.refused + other.refused,
             self.differing + other.differing,
             self.one_sided + other.one_sided,
@@ -56,14 +60,19 @@ class Report:
             lines += ["on one side only, not compared:", *(f"  {one}" for one in self.one_sided)]
         if self.differing:
             lines += ["different:", *(f"  {one}" for one in self.differing)]
+        code = f"{self.same_code} differ in the host program only, " if self.same_code else ""
         lines.append(
-            f"{len(self.differing)} HSACOs differ; {self.same} are the same, "
+            f"{len(self.differing)} HSACOs differ; {code}{self.same} are the same, "
             f"{self.refused} inputs are refused alike ({', '.join(targets)})"
         )
         return "\n".join(lines)
 
 
-def of_jobs(jobs: list[Job], before: dict[str, Outcome], now: dict[str, Outcome]) -> Report:
+def of_jobs(
+    jobs: list[Job], before: dict[str, Outcome], now: dict[str, Outcome], code: Digest | None = None
+) -> Report:
+    """Compares the results of jobs. With `code`, HSACOs that differ in the host program only are
+    counted apart."""
     report = Report()
     for job in jobs:
         old, new = before.get(job.name, NOT_RUN), now.get(job.name, NOT_RUN)
@@ -72,6 +81,8 @@ def of_jobs(jobs: list[Job], before: dict[str, Outcome], now: dict[str, Outcome]
         elif old == new:
             report.same += old.made is not None
             report.refused += old.made is None
+        elif code and old.made and new.made and code(old.made) == code(new.made):
+            report.same_code += 1
         elif job.origin == "now" and old.made is None:
             # A new input may need features that the old revision doesn't have.
             report.one_sided.append(f"{job.name}: {old} before")
@@ -80,7 +91,7 @@ def of_jobs(jobs: list[Job], before: dict[str, Outcome], now: dict[str, Outcome]
     return report
 
 
-def of_tests(before: Recorded, now: Recorded) -> Report:
+def of_tests(before: Recorded, now: Recorded, code: Digest | None = None) -> Report:
     """Compares the HSACOs of tests that both sides have. For a test of one side only, lists those
     that no test of the other side links."""
     report = Report()
@@ -96,6 +107,11 @@ def of_tests(before: Recorded, now: Recorded) -> Report:
             continue
         report.same += len(set(old) & set(new))
         gone, come = sorted(set(old) - set(new)), sorted(set(new) - set(old))
+        if code:
+            old_code, new_code = set(map(code, old)), set(map(code, new))
+            report.same_code += sum(code(one) in old_code for one in come)
+            gone = [one for one in gone if code(one) not in new_code]
+            come = [one for one in come if code(one) not in old_code]
         report.differing += [
             f"{test}: {one} before, {other} now"
             for one, other in zip(

@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from same_bytes import comparison, jobs
+from same_bytes import comparison, digests, jobs
 from same_bytes.comparison import Outcome
 from same_bytes.recorded import Recorded
 
@@ -108,6 +108,47 @@ def test_tests_are_compared_by_name():
     assert report.differing == ["t: b before, c now"]
     assert report.one_sided == ["gone: 2 HSACOs, before only"]
     assert report.same == 3
+
+
+def test_with_code_the_host_program_does_not_count():
+    """Digests by hand: the first letter is the code's, the second the host program's."""
+    listed = [jobs.Job(name, (), "both") for name in ("same", "host", "code")]
+    before = dict(zip(("same", "host", "code"), map(Outcome, ("ax", "bx", "cx")), strict=True))
+    now = dict(zip(("same", "host", "code"), map(Outcome, ("ax", "by", "dx")), strict=True))
+    report = comparison.of_jobs(listed, before, now, lambda digest: digest[0])
+    assert (report.same, report.same_code) == (1, 1)
+    assert report.differing == ["code: cx before, dx now"]
+    both = (
+        Recorded({"t": Counter(["ax", "bx", "cx"])}),
+        Recorded({"t": Counter(["ax", "by", "dx"])}),
+    )
+    report = comparison.of_tests(*both, lambda digest: digest[0])
+    assert (report.same, report.same_code) == (1, 1)
+    assert report.differing == ["t: cx before, dx now"]
+
+
+def test_the_code_of_an_image(tmp_path: Path):
+    """The linker's options and the section of the host program, by objcopy."""
+    from fly_common import toolchain
+
+    source = b"""target triple = "amdgcn-amd-amdhsa"
+    define amdgpu_kernel void @k(ptr addrspace(1) %p) { store i32 NUMBER, ptr addrspace(1) %p
+    ret void }"""
+
+    def image(number: bytes, manifest: str) -> bytes:
+        words = ["-mcpu=gfx942", "-filetype=obj", "-o", "-", "-"]
+        made = toolchain.run_program("llc", words, source.replace(b"NUMBER", number)).stdout
+        (tmp_path / "o").write_bytes(made)
+        (tmp_path / "m").write_text(manifest)
+        add = f"--add-section=.fly.manifest={tmp_path / 'm'}"
+        objcopy = [add, str(tmp_path / "o"), str(tmp_path / "o2")]
+        assert toolchain.run_program("llvm-objcopy", objcopy, b"").returncode == 0
+        link = ["-shared", "-o", "-", str(tmp_path / "o2")]
+        return toolchain.run_program("ld.lld", link, b"").stdout
+
+    first, other_host, other_code = image(b"7", "{}"), image(b"7", "{ 1 }"), image(b"8", "{}")
+    assert len({first, other_host, other_code}) == 3
+    assert digests.code(first) == digests.code(other_host) != digests.code(other_code)
 
 
 def test_what_run_lines_give(tmp_path: Path):

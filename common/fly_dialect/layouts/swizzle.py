@@ -6,7 +6,15 @@ CoordSwizzle(3, 0, (0,), 2, (1,))   CS<3,0,[0],2,[1]>
 
 from __future__ import annotations
 
+from fly_common.quoting import shortened
 from fly_common.record import record
+
+BITS = 64  # of an offset and of a coordinate
+
+
+def _check_bits(swizzle: Swizzle | CoordSwizzle, used: int) -> None:
+    if used > BITS:
+        raise ValueError(f"{shortened(swizzle)} uses bits above the {BITS} of an offset")
 
 
 @record
@@ -19,7 +27,8 @@ class Swizzle:
 
     def __post_init__(self) -> None:
         if min(self.mask, self.base, self.shift) < 0:
-            raise ValueError(f"{self} has a negative number")
+            raise ValueError(f"{shortened(self)} has a negative number")
+        _check_bits(self, self.mask + self.base + self.shift)
 
     def __str__(self) -> str:
         return f"S<{self.mask},{self.base},{self.shift}>"
@@ -51,7 +60,8 @@ class CoordSwizzle:
 
     def __post_init__(self) -> None:
         if min(self.mask, self.base_row, self.base_col, *self.mode_row, *self.mode_col) < 0:
-            raise ValueError(f"{self} has a negative number")
+            raise ValueError(f"{shortened(self)} has a negative number")
+        _check_bits(self, self.mask + max(self.base_row, self.base_col))
 
     def __str__(self) -> str:
         row, col = (", ".join(map(str, mode)) for mode in (self.mode_row, self.mode_col))
