@@ -22,6 +22,7 @@ _HEADER = struct.Struct("<II")
 
 _lock = threading.Lock()  # held while the worker is started, and from a request to its reply
 _worker: Worker | None = None
+_unusable: set[str] = set()  # libraries that a worker could not load
 
 
 class Lost(Exception):
@@ -33,6 +34,7 @@ class Worker:
 
     def __init__(self, library: str) -> None:
         self.library, self.identity = library, _identity(library)
+        self._is_ready = False
         stdin, self.writer = os.pipe()
         self.reader, stdout = os.pipe()
         nothing = os.open(os.devnull, os.O_WRONLY)
@@ -50,6 +52,16 @@ class Worker:
             for handle in (stdin, stdout, nothing):
                 os.close(handle)
         os.set_blocking(self.writer, False)
+
+    @property
+    def was_ready(self) -> bool:
+        """Whether a worker that has ended had been able to load the library."""
+        if not self._is_ready:
+            try:
+                self._is_ready = bool(os.read(self.reader, 1))
+            except OSError:
+                return False
+        return self._is_ready
 
     def serves(self, library: str) -> bool:
         """Whether it has loaded this library, and the file was not replaced since."""
@@ -69,6 +81,9 @@ class Worker:
 
     def receive(self, name: str) -> bytes | None:
         """Returns the result, or None for everything but plain success. Raises Lost or TimedOut."""
+        if not self._is_ready:
+            self._read(1, name)
+            self._is_ready = True
         done, size = _HEADER.unpack(self._read(_HEADER.size, name))
         made = self._read(size, name)
         return made if done else None
@@ -123,7 +138,7 @@ class Turn:
                 worker.send(self.request, data)
                 return Request(self, worker, data)
         except Lost:
-            _end()
+            _lose()
         except BaseException:
             _end()
             _lock.release()
@@ -153,7 +168,7 @@ class Request:
         try:
             made = worker.receive(os.path.basename(self.program))
         except Lost:
-            _end()
+            _lose()
             made = None
         except BaseException:  # TimedOut, or an interrupt: nobody will read its reply
             _end()
@@ -192,7 +207,7 @@ def _serving(program: str) -> Worker | None:
     held."""
     global _worker
     library = requests.library_of(program)
-    if library is None:
+    if library is None or library in _unusable:
         return None
     try:
         if _worker is not None and not _worker.serves(library):
@@ -202,6 +217,14 @@ def _serving(program: str) -> Worker | None:
     except OSError:
         return None
     return _worker
+
+
+def _lose() -> None:
+    """Forgets a worker that has ended. One that could not load its library is not tried again. To
+    be called with the lock held."""
+    if _worker is not None and not _worker.was_ready:
+        _unusable.add(_worker.library)
+    _end()
 
 
 def _end() -> None:

@@ -2,6 +2,7 @@
 input ends, or nothing was asked for `IDLE` seconds.
 
     request     the lengths of the words and the data (2 x u32), the words with NUL between, data
+    READY       one byte, once the library is loaded
     reply       whether all went well (u32), the length of the result (u32), the result
 
 It uses LLVM's C API (llvm-c/{Core,IRReader,Analysis,Target,TargetMachine}.h and
@@ -27,6 +28,7 @@ from ctypes import (
 from select import POLLIN, poll
 
 IDLE = 600.0
+READY = b"!"
 FUNCTION_INDEX = 0xFFFFFFFF  # LLVMAttributeFunctionIndex
 RETURN_STATUS = 2  # LLVMReturnStatusAction
 WARNING = 1  # LLVMDSWarning; LLVMDSError is 0
@@ -218,6 +220,7 @@ def main() -> None:
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a shell is for the application
     api = Api(sys.argv[1])
+    os.write(1, READY)
     waiting = poll()
     waiting.register(0, POLLIN)
     while waiting.poll(IDLE * 1000):

@@ -180,10 +180,19 @@ def test_one_that_can_not_be_started(started: list[str], monkeypatch: pytest.Mon
 
 
 def test_one_that_ends_at_once(started: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is not tried again: the library can't be loaded, or there is no ctypes."""
+    spawned = []
+    spawn = os.posix_spawn
     monkeypatch.setattr(client, "_PROGRAM", "/nowhere/program.py")
-    for _ in range(2):
+    monkeypatch.setattr(client, "_unusable", set())
+    monkeypatch.setattr(
+        os,
+        "posix_spawn",
+        lambda path, *rest, **more: (spawned.append(path), spawn(path, *rest, **more))[1],
+    )
+    for _ in range(3):
         assert ask("opt", OPT, KERNEL) == by_program("opt", OPT, KERNEL)
-    assert started == ["opt", "opt"]
+    assert spawned.count(sys.executable) == 1
 
 
 def test_a_killed_worker_is_replaced(started: list[str]) -> None:
