@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fly_host import library
 
 from fly.dependencies import traversal
 from fly.dependencies.function_parts import MISSING, contents_of, keys_and_values, parts_of
@@ -487,3 +488,41 @@ def test_what_is_nested_too_deeply_has_no_digest():
     assert (found.digest, found.reason) == (None, "what it reaches is nested too deeply")
     while nested:  # without a recursion of destructors
         (nested,) = nested
+
+
+def test_a_source_that_changes_on_disk(tmp_path: Path):
+    """A process that traces again reads the file: what is stored for later ones must be of what
+    the file says."""
+    path = tmp_path / "source.py"
+    path.write_text("def f(x):\n    return x\n")
+    space: dict[str, Any] = {"__name__": "user"}
+    exec(compile(path.read_text(), str(path), "exec"), space)
+    found = dependency_hash(space["f"])
+    assert found.sources
+    assert found.holds()
+    assert found.holds_on_disk()
+    path.write_text("def f(x):\n    return x + 1\n")
+    assert found.holds()
+    assert not found.holds_on_disk()
+    path.write_text("def f(x):\n    return x\n")
+    assert found.holds_on_disk()
+    space["f"].__defaults__ = (1,)
+    assert not found.holds_on_disk()
+
+
+def helper(value):
+    return value
+
+
+def test_a_library_function_is_its_shape_rule(monkeypatch: pytest.MonkeyPatch):
+    """It is called by its name, or is a global of the function."""
+    monkeypatch.setattr(library, "registered", {})
+    unknown = dependency_hash("tests.helper")
+    library.register("tests.helper", shape=lambda value: value, function=helper)
+    found = [dependency_hash("tests.helper"), reached("called(1)", called=helper)]
+    assert all(one.digest and one.holds() for one in found)
+    assert found[0].digest != unknown.digest
+    library.register("tests.helper", shape=lambda value: (value, value), function=helper)
+    assert not any(one.holds() for one in found)
+    again = [dependency_hash("tests.helper"), reached("called(1)", called=helper)]
+    assert all(one.digest != two.digest for one, two in zip(found, again, strict=True))

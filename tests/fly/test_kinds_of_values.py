@@ -8,8 +8,11 @@ import enum
 import functools
 import math
 import operator
+import os
 import random
 import re
+import subprocess
+import sys
 import types
 import typing
 from dataclasses import dataclass, field, make_dataclass
@@ -54,6 +57,10 @@ class Group(set):
 
 class Frozen(frozenset):
     pass
+
+
+class Int32(int):
+    """Not one of the language's, whose state is its number."""
 
 
 def one(x=1):
@@ -142,6 +149,8 @@ DIFFERENT = [
     (functools.partialmethod(one), functools.partialmethod(other)),
     (opened(Static(one), a=1), opened(Static(one), a=2)),
     (opened(Partial(one), a=1), opened(Partial(one), a=2)),
+    (Partial(one), functools.partial(one)),
+    (typing.List[int], typing.Set[int]),  # noqa: UP006
     (typing.NewType("N", int), typing.NewType("N", float)),
     (typing.List["a"], typing.List["b"]),  # type: ignore[name-defined]  # noqa: F821, UP006
     (plain(a=1), plain(a=2)),
@@ -268,6 +277,8 @@ def test_what_is_frozen_and_ours_is_not_looked_at_again():
         (random, "the module random is used other than by module.name"),
         (iter([1]).__next__, None),
         ((number for number in ()), "an object of type generator"),
+        (np.random.default_rng(0), "an object of type numpy.random._generator.Generator"),
+        (Int32(1), "Int32"),
         (np.array([object()]), "an object of type numpy.ndarray"),
         (object(), None),
         (type("Own", (random.Random,), {})(), "an object of type"),
@@ -390,6 +401,8 @@ def test_what_is_registered_with_an_abstract_class():
     assert digest(plain) == digest(made())
     assert len({digest(one) for one in (plain, ints, both)}) == 3
     assert digest(both) == digest(turned)
+    many = [type(f"T{number}", (), {"__module__": __name__}) for number in range(20)]
+    assert digest(made(*many)) == digest(made(*reversed(many)))
     found = dependency_hash(plain)
     assert found.registrations is not None
     made(int)
@@ -428,6 +441,97 @@ def test_a_kernel_is_its_function_and_what_it_was_given():
     assert digest(made) != with_one.digest
 
 
+def same_named(result: str) -> Any:
+    """A function `k` of the same name in the same place, which returns `result`."""
+    space: dict[str, Any] = {"__name__": __name__}
+    exec(compile(f"def k(x): return {result}", "<text>", "exec"), space)
+    return space["k"]
+
+
+def test_each_part_of_a_kernel_counts():
+    first = digest(fly.kernel(same_named("x")))
+    assert first == digest(fly.kernel(same_named("x")))
+    assert first != digest(fly.kernel(same_named("x + 1")))
+    assert first != digest(fly.jit(same_named("x")))
+    assert first != digest(fly.kernel(name="other")(same_named("x")))
+    assert first != digest(fly.kernel(known_block_size=[64, 1, 1])(same_named("x")))
+    named, other = fly.kernel(same_named("x")), fly.kernel(same_named("x"))
+    named.a, other.b = 1, 1  # type: ignore[attr-defined]
+    assert digest(named) != digest(other)
+
+
+def test_types_of_the_same_name_are_told_apart():
+    """What `typing` prints of them is equal."""
+
+    def made(value: int) -> type:
+        return type("Made", (), {"a": value, "__module__": __name__})
+
+    for generic in (typing.Optional, typing.List, typing.Type):  # noqa: UP006
+        assert repr(generic[made(1)]) == repr(generic[made(2)])
+        assert digest(generic[made(1)]) != digest(generic[made(2)])
+        assert digest(generic[made(1)]) == digest(generic[made(1)])
+    # ... in bounds and names too
+    bounds = [typing.TypeVar("T", bound=made(value)) for value in (1, 2)]
+    assert digest(bounds[0]) != digest(bounds[1])
+    assert digest(typing.ForwardRef("a")) != digest(typing.ForwardRef("b"))
+
+
+@pytest.mark.parametrize("signature", ["a, /, b", "a, *, b", "a, b, /", "*, a, b"])
+def test_how_a_function_takes_its_arguments_counts(signature: str):
+    def made(text: str) -> Any:
+        space: dict[str, Any] = {"__name__": __name__}
+        exec(compile(f"def f({text}): return a", "<text>", "exec"), space)
+        return space["f"]
+
+    assert digest(made(signature)) != digest(made("a, b"))
+
+
+def test_an_array_of_numpy_s_subclasses_has_attributes():
+    first, second = (opened(np.arange(4).view(np.recarray), unit=unit) for unit in ("m", "s"))
+    assert digest(first) != digest(second)
+    assert digest(first) == digest(first)
+    found = dependency_hash(first)
+    vars(first)["unit"] = "km"
+    assert not found.holds()
+
+    class Own(np.ndarray):
+        pass
+
+    assert "Own" in reason(np.arange(4).view(Own))
+
+
+def test_slots_of_the_same_values_under_other_names():
+    class Left:
+        __slots__ = ("a", "b")
+
+    class Right:
+        __slots__ = ("a", "b")
+
+    Right.__qualname__ = Left.__qualname__
+    Right.__name__ = Left.__name__
+    one, other = Left(), Left()
+    one.a = 1
+    other.b = 1
+    assert digest(one) != digest(other)
+
+
+def test_objects_of_c_types_are_told_apart_by_their_type():
+    """The state that pickle would store is the same."""
+    assert digest(operator.itemgetter(1)) != digest(operator.itemgetter("a"))
+    assert digest(collections.OrderedDict()) != digest(collections.deque())
+    assert digest(collections.deque([1, 2])) == digest(collections.deque([1, 2]))
+    assert digest(collections.OrderedDict({1: 2})) == digest(collections.OrderedDict({1: 2}))
+
+
+def test_what_hides_a_builtin_s_name_is_no_builtin():
+    """Only functions of `builtins` can look around; a C function of another module of that name is
+    judged by its module."""
+    import _operator
+
+    assert "builtins.globals" in reason(globals)
+    assert digest(_operator.add)
+
+
 def test_how_a_function_is_compiled_is_not_what_it_is():
     assert digest(fly.jit(kernel)) == digest(fly.jit(target="gfx950", opt_level=1)(kernel))
     made = fly.jit(kernel)
@@ -441,6 +545,32 @@ def test_an_extent_of_the_language_is_its_number():
 
     assert digest(Int(4)) == digest(Int(4))
     assert digest(Int(4)) != digest(Int(8))
+
+
+def test_an_extent_of_a_tensor_is_its_number():
+    from fly_trace.layouts.int_tuples import Extent
+
+    assert isinstance(Extent(4), int)
+    assert digest(Extent(4)) == digest(Extent(4))
+    assert digest(Extent(4)) != digest(Extent(8))
+    assert digest(Extent(4)) != digest(4)
+
+
+def test_a_set_in_code_has_no_order():
+    """Constant sets of strings are in another order in each process."""
+    script = (
+        "from fly.dependencies.hashing import dependency_hash\n"
+        "def f(x): return x in {'a', 'b', 'c', 'd', 'e', 'f', 'g'}\n"
+        "print(dependency_hash(f).digest)\n"
+    )
+    found = set()
+    for seed in "123":
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        words = [sys.executable, "-c", script]
+        done = subprocess.run(words, capture_output=True, text=True, env=environment, check=True)
+        found.add(done.stdout)
+    assert len(found) == 1
+    assert len(found.pop()) == 65
 
 
 def test_torch_s_types():
