@@ -10,6 +10,7 @@ from fly_dialect.bindings import ir
 from fly_opt.lowering import interface
 from fly_opt.lowering.interface import Lowering
 from fly_opt.passes.base import refuse
+from fly_opt.passes.instrumentation.provenance import maker
 from fly_opt.passes.target.set_target import target_of
 
 EQ, SLT, SLE, SGT, SGE, ULT = 0, 2, 3, 4, 5, 6  # arith.cmpi's predicates
@@ -55,6 +56,14 @@ class Arithmetic:
 
     def address(self, pointer: ir.Value) -> ir.Value:
         return self.op("llvm.ptrtoint", self.i64, [pointer])
+
+    def again(self, root: ir.Value) -> ir.Value:
+        """A root of a pointer (`provenance.roots`), as a value that can be used here: the address
+        of a variable may have been taken in another region."""
+        op = maker(root)
+        if op is None or op.name != "llvm.mlir.addressof":
+            return root
+        return self.op(op.name, root.type, [], {"global_name": op.attributes["global_name"]})
 
     def offset(self, pointer: ir.Value, base: ir.Value, narrow: bool) -> ir.Value:
         """The bytes from `base` to `pointer`; `narrow`: their addresses have 32 bits."""

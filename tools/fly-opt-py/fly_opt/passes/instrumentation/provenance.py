@@ -1,8 +1,8 @@
 """Where pointers come from, in the IR of the slot opt.before-gpu-lowering.
 
-`root(pointer)` follows address computations, casts, the pairs of buffer pointers and the values
-that branches and loops carry, to what has the memory: a kernel's argument, the address of a
-variable, an alloca. It is None where a pointer may be into several of these, or comes from memory.
+`roots(pointer)` follows address computations, casts, the pairs of buffer pointers and the values
+that branches and loops carry, to what has the memory: kernels' arguments, the addresses of
+variables, allocas. It is None for a pointer that comes from elsewhere, such as from memory.
 """
 
 from __future__ import annotations
@@ -35,15 +35,19 @@ def maker(value: ir.Value) -> ir.Operation | None:
     return None if isinstance(owner, ir.Block) else owner.operation
 
 
+def roots(pointer: ir.Value) -> list[ir.Value] | None:
+    """What may have the memory that `pointer` points into; None if that is not known."""
+    found: list[ir.Value] = []
+    return found if _collect(pointer, found, set()) else None
+
+
 def root(pointer: ir.Value) -> ir.Value | None:
     """What has the memory that `pointer` points into; None if that is not one value."""
-    found: set[ir.Value] = set()
-    if not _collect(pointer, found, set()) or len(found) != 1:
-        return None
-    return found.pop()
+    found = roots(pointer)
+    return found[0] if found is not None and len(found) == 1 else None
 
 
-def _collect(value: ir.Value, found: set[ir.Value], seen: set[ir.Value]) -> bool:
+def _collect(value: ir.Value, found: list[ir.Value], seen: set[ir.Value]) -> bool:
     """Adds the roots of a value. Returns False if there is one that can't be told."""
     while value not in seen:
         seen.add(value)
@@ -57,7 +61,7 @@ def _collect(value: ir.Value, found: set[ir.Value], seen: set[ir.Value]) -> bool
         elif name in _ROOTS:
             # Each use of a variable may have an op of its own.
             if not any(_same(value, other) for other in found):
-                found.add(value)
+                found.append(value)
             return True
         elif name == "llvm.inttoptr":
             source = _pointer_of(op.operands[0])
@@ -86,10 +90,10 @@ def _same(value: ir.Value, other: ir.Value) -> bool:
     return first.attributes["global_name"] == second.attributes["global_name"]
 
 
-def _argument(value: ir.BlockArgument, found: set[ir.Value], seen: set[ir.Value]) -> bool:
+def _argument(value: ir.BlockArgument, found: list[ir.Value], seen: set[ir.Value]) -> bool:
     owner = value.owner.owner.operation
     if owner.name in ("gpu.func", "llvm.func"):
-        found.add(value)
+        found.append(value)
         return True
     if owner.name == "scf.for":
         # Operands: lower bound, upper bound, step, then the initial values.
@@ -109,7 +113,7 @@ def _argument(value: ir.BlockArgument, found: set[ir.Value], seen: set[ir.Value]
     return False
 
 
-def _of_region(op: ir.Operation, number: int, found: set[ir.Value], seen: set[ir.Value]) -> bool:
+def _of_region(op: ir.Operation, number: int, found: list[ir.Value], seen: set[ir.Value]) -> bool:
     if op.name == "scf.while":
         ends = [_terminator(op.regions[0]).operands[1 + number]]
     else:
