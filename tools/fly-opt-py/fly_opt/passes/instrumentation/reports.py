@@ -85,17 +85,18 @@ class Reports:
         if self._table is not None:
             text = ir.StringAttr(self._table.attributes["value"]).value
             found = Sites.parse(text.encode())
-        self._before, self._sites, self._clear = found, list(found.sites), list(found.clear)
+        self._before, self._clear = found, list(found.clear)
+        self._sites = {site: number for number, site in enumerate(found.sites)}
 
     def _globals(self) -> Iterable[ir.Operation]:
         operations = (one.operation for one in self._body)
         return [one for one in operations if one.name == "llvm.mlir.global"]
 
     def site(self, kernel: str, text: str, location: ir.Location, what: str = "") -> int:
-        """Adds a site at a location; returns its number."""
+        """Adds a site at a location; returns its number. Of equal ones there is one."""
         file, line, column = file_position(location) or ("", 0, 0)
-        self._sites.append(Site(kernel, text, file, line, column, what))
-        return len(self._sites) - 1
+        site = Site(kernel, text, file, line, column, what)
+        return self._sites.setdefault(site, len(self._sites))
 
     def emit(
         self, at: ir.InsertionPoint, loc: ir.Location, number: int, values: Sequence[ir.Value]
