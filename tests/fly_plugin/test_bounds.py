@@ -4,9 +4,14 @@ import copy
 import re
 from pathlib import Path
 
+import fly_image
 import numpy as np
 import pytest
-from fly_common.errors import Fault, MissingError
+from fly_common.errors import Fault, InputError, MissingError
+from fly_image import reports as layout
+from fly_image.reports import Sites
+from fly_run.devices.registry import open_device
+from fly_run.launch import reports
 from planted import DEVICES, bounds_kernels, check_line, on, seen
 from planted.bounds_kernels import CASES, floats
 from plugins import PLUGINS
@@ -225,6 +230,71 @@ def test_a_pointer_into_one_of_two_tensors(monkeypatch):
                 either(x, y, second, 1)
 
 
+def typed(dtype):
+    """A function that shifts and reverses elements of a type, by shared memory."""
+
+    @fly.kernel
+    def typed_kernel(X: fx.Tensor, Y: fx.Tensor, extra: fx.Int32):
+        tile = fx.shared_array(dtype, 64)
+        t = fx.thread_idx.x
+        tile[t] = X[t + extra]
+        fx.barrier()
+        Y[t] = tile[63 - t]
+
+    @fly.jit(plugins=["bounds", "sanitize"])
+    def reverse(X: fx.Tensor[dtype, "n"], Y: fx.Tensor[dtype, "n"], extra: fx.Int32):
+        typed_kernel(X, Y, extra).launch(grid=1, block=64)
+
+    return reverse
+
+
+TYPES = {
+    fx.Float8E4M3FN: np.uint8,
+    fx.BFloat16: np.uint16,
+    fx.Float16: np.float16,
+    fx.Float64: np.float64,
+    fx.Int64: np.int64,
+    fx.Int8: np.int8,
+    fx.Boolean: np.bool_,
+}
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=lambda dtype: str(dtype).removeprefix("fx."))
+def test_types_of_elements(dtype, monkeypatch):
+    x, y = np.arange(64).astype(TYPES[dtype]), np.zeros(64, TYPES[dtype])
+    reverse = typed(dtype)
+    with on("gfx942", monkeypatch):
+        reverse(x, y, 0)
+        np.testing.assert_array_equal(y, x[::-1])
+        with pytest.raises(Fault, match="load of X: index 64 is out of bounds for axis 0 with si"):
+            reverse(x, y, 1)
+    assert y[0] == 0
+
+
+@pytest.mark.parametrize("device", ["gfx942", "sm_90a"])
+def test_variables_of_modules_in_host_memory(device, monkeypatch):
+    case = bounds_kernels.ragged_tail
+    with on(device, monkeypatch):
+        image = fly_image.read(case.compile(*CASES[case]()).hsaco)
+    opened = open_device("cpu" if device == "sm_90a" else "emulator", device)
+    module = opened.load(image)
+    assert module.variable("nothing") is None
+    assert module.variable("tail_kernel") is None
+    table = Sites.parse(module.variable(layout.SITES).read())
+    assert {one.kernel for one in table.sites} == {"tail_kernel"}
+    buffer = module.variable(layout.BUFFER)
+    assert (buffer.nbytes, buffer.read()) == (layout.NBYTES, bytes(layout.NBYTES))
+    buffer.write(b"abcdef")
+    buffer.clear(2)
+    assert module.variable(layout.BUFFER).read(7) == b"\0\0cdef\0"
+    assert buffer.address % 16 == 0
+    buffer.clear()
+    assert not any(buffer.read())
+    with pytest.raises(InputError, match=f"fly_reports has {layout.NBYTES} bytes, not 99999"):
+        buffer.read(99999)
+    module.unload()
+
+
 def test_an_image_without_accesses_has_no_reports(monkeypatch):
     @fly.kernel
     def nothing_kernel(X: fx.Tensor):
@@ -283,7 +353,6 @@ def test_a_device_in_another_program_cannot_report(monkeypatch, tmp_path: Path):
     (tmp_path / "k.hsaco").write_bytes(image)
     import fly_image
     from fly_run.devices.registry import open_device
-    from fly_run.launch import reports
 
     device = open_device("exec:true", "gfx942")
     module = device.load(fly_image.read(image, str(tmp_path / "k.hsaco")))

@@ -47,7 +47,7 @@ class Watch:
         raise self._fault(count, found, function.interface.name, block)
 
     def _fault(self, count: int, found: list[Report], kernel: str, block: Triple) -> Fault:
-        """Of several reports the first: the lowest block and thread of the first line."""
+        """Of the reports that were kept, shows that of the lowest block, thread and site."""
         sites = self.sites.sites
         shown = min(found, key=lambda one: (one.block[::-1], one.thread[::-1], one.site))
         lines = {(sites[one.site].file, sites[one.site].line) for one in found}

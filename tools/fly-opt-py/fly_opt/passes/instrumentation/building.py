@@ -170,11 +170,22 @@ def guarded(
     if skip:
         op.move_before(end)
     at = ir.InsertionPoint(other)
-    zeros = [
-        ir.Operation.create("llvm.mlir.zero", [type_], [], loc=loc, ip=at).results[0]
-        for type_ in types
-    ]
+    zeros = [_zero(type_, at, loc) for type_ in types]
     otherwise(Arithmetic(ir.InsertionPoint(_yield(other, zeros, loc)), loc))
+
+
+def _zero(type_: ir.Type, at: ir.InsertionPoint, loc: ir.Location) -> ir.Value:
+    """Zero, also of the float types that LLVM does not have."""
+    element = type_.element_type if isinstance(type_, ir.VectorType) else type_
+    if not isinstance(element, (ir.FloatType, ir.IntegerType)):
+        return ir.Operation.create("llvm.mlir.zero", [type_], [], loc=loc, ip=at).results[0]
+    is_float = isinstance(element, ir.FloatType)
+    zero = ir.FloatAttr.get(element, 0.0) if is_float else ir.IntegerAttr.get(element, 0)
+    if isinstance(type_, ir.VectorType):
+        zero = ir.DenseElementsAttr.get_splat(type_, zero)
+    return ir.Operation.create(
+        "arith.constant", [type_], [], {"value": zero}, loc=loc, ip=at
+    ).results[0]
 
 
 def _yield(block: ir.Block, values: Sequence[ir.Value], loc: ir.Location) -> ir.Operation:

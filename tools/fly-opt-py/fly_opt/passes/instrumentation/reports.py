@@ -100,7 +100,7 @@ class Reports:
 
     def emit(
         self, at: ir.InsertionPoint, loc: ir.Location, number: int, values: Sequence[ir.Value]
-    ):
+    ) -> None:
         """Writes a report at an insertion point, with values of type i64."""
         i32, i64 = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(64)
 
