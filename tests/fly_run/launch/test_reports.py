@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import struct
+import threading
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -97,6 +99,36 @@ def test_a_launch_waits_for_an_earlier_one_before_it_clears():
     cleared = max(n for n in range(launched) if names[n] == "cuMemsetD8Async")
     assert "cuCtxSynchronize" in names[:cleared]
     assert "cuCtxSynchronize" in names[launched:]
+
+
+def test_launches_of_several_threads_take_turns():
+    bench = Bench()
+    inside, most = [], []
+    kernel = bench.gpu.kernels["k"]
+
+    def watched(gpu, launch):
+        inside.append(1)
+        most.append(len(inside))
+        time.sleep(0.01)
+        kernel(gpu, launch)
+        inside.pop()
+
+    bench.gpu.kernels["k"] = watched
+    failed = []
+
+    def work(count):
+        try:
+            bench.launch(count)
+        except Fault:
+            failed.append(count)
+
+    threads = [threading.Thread(target=work, args=(n % 2,)) for n in range(8)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert failed == [1] * 4
+    assert max(most) == 1
 
 
 def test_a_module_without_reports_is_not_asked():

@@ -8,6 +8,7 @@ A launch of a module without reports is the device's own launch, and nothing els
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import Fault, InputError
@@ -23,9 +24,10 @@ _NAME = reports.BUFFER.encode()
 
 
 class Watch:
-    """The report buffer of a loaded module."""
+    """The report buffer of a loaded module. Threads take turns: the buffer is one launch's."""
 
     def __init__(self, module: Module):
+        self.turn = threading.Lock()
         self._buffer = _variable(module, reports.BUFFER)
         self.sites = Sites.parse(_variable(module, reports.SITES).read())
         self._cleared = [_variable(module, name) for name in self.sites.clear]
@@ -92,11 +94,12 @@ def launch(
     if watched is None:
         device.launch(function, grid, block, packed, shared, stream)
         return
-    device.synchronize()  # an earlier launch of the module may still write to the buffer
-    watched.begin()
-    device.launch(function, grid, block, packed, shared, stream)
-    device.synchronize()
-    watched.end(function, block)
+    with watched.turn:
+        device.synchronize()  # an earlier launch of the module may still write to the buffer
+        watched.begin()
+        device.launch(function, grid, block, packed, shared, stream)
+        device.synchronize()
+        watched.end(function, block)
 
 
 def _variable(module: Module, name: str) -> Variable:
