@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HELLO = ROOT / "examples" / "plugins" / "hello"
+PLUGINS = ROOT / "examples" / "plugins"
+HELLO = PLUGINS / "hello"
+CHECKS = ("bounds", "sanitize")
 EXAMPLES = ROOT / "examples"
 PLUGIN = "from fly_plugin.manifest import Plugin\nPLUGIN = Plugin({})\n"
 
@@ -105,6 +107,15 @@ def here(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
     identity.digest.cache_clear()
     for name in [one for one in sys.modules if one.partition(".")[0].startswith("pkg_")]:
         del sys.modules[name]
+
+
+@pytest.fixture
+def checks(here: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+    """This process with examples/plugins/bounds and sanitize, as installed."""
+    for name in CHECKS:
+        here.advertise(name, f"fly_{name}:PLUGIN", f"fly_{name}")
+        monkeypatch.syspath_prepend(str(PLUGINS / name))
+    return here
 
 
 @pytest.fixture

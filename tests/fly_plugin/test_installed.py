@@ -17,7 +17,7 @@ import pytest
 from console import pattern, sessions
 from fly_common import toolchain
 from fly_common.errors import UsageError
-from plugins import HELLO, ROOT
+from plugins import CHECKS, HELLO, PLUGINS, ROOT
 
 from fly.plugins import template
 
@@ -90,6 +90,12 @@ def typed(page: Path, folder: Path, environment: dict[str, str]) -> None:
 def test_the_readme_of_hello(environment, tmp_path):
     source = shutil.copytree(HELLO, tmp_path / "source")
     typed(HELLO / "README.md", source, environment)
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_the_readme_of_a_check(name, environment, tmp_path):
+    source = shutil.copytree(PLUGINS / name, tmp_path / "source")
+    typed(PLUGINS / name / "README.md", source, environment)
 
 
 def test_the_readme_of_a_plugin_that_is_made_from_the_template(environment, tmp_path):

@@ -71,6 +71,9 @@ class FakeGpu:
     memory: dict[int, np.ndarray] = field(default_factory=dict)
     loaded: dict[int, bytes] = field(default_factory=dict)
     functions: dict[int, tuple[int, int, str]] = field(default_factory=dict)
+    # Content that each module's variables have at first, and where the modules' own are.
+    variables: dict[str, bytes] = field(default_factory=dict)
+    placed: dict[tuple[int, str], int] = field(default_factory=dict)
     attributes: dict[tuple[int, int], int] = field(default_factory=dict)
     streams: set[int] = field(default_factory=set)
     events: dict[int, float] = field(default_factory=dict)
@@ -203,6 +206,19 @@ class FakeGpu:
         handle = next(self._handles)
         self.functions[handle] = (self.current(), module, text)
         _put(ctypes.c_void_p, out, handle)
+        return None
+
+    def variable(self, out: int, size: int, module: int, name: int) -> int | None:
+        text = ctypes.string_at(name).decode()
+        assert module in self.loaded
+        if text not in self.variables:
+            return 500
+        content = self.variables[text]
+        if (module, text) not in self.placed:
+            address = self.placed[module, text] = next(self._addresses)
+            self.memory[address] = np.frombuffer(content, np.uint8).copy()
+        _put(ctypes.c_void_p, out, self.placed[module, text])
+        _put(ctypes.c_size_t, size, len(content))
         return None
 
     def function_attribute(self, out: int, attribute: int, function: int) -> None:
@@ -347,6 +363,7 @@ _ROLES = {
     "cuModuleLoadDataEx": "load", "hipModuleLoadData": "load",
     "cuModuleUnload": "unload", "hipModuleUnload": "unload",
     "cuModuleGetFunction": "function", "hipModuleGetFunction": "function",
+    "cuModuleGetGlobal_v2": "variable", "hipModuleGetGlobal": "variable",
     "cuFuncGetAttribute": "function_attribute", "hipFuncGetAttribute": "function_attribute",
     "cuFuncSetAttribute": "set_function_attribute",
     "cuLaunchKernel": "launch", "hipModuleLaunchKernel": "launch",

@@ -46,6 +46,7 @@ def opened(kind, target=None, ordinal=None, away=False, **options):
     gpu = FakeGpu(**options)
     gpu.kernels |= {"add": vadd, "wild": illegal, "none": lambda *_: None}
     gpu.kernels["shared"] = lambda *_: None
+    gpu.variables["table"] = bytes(range(16))
     driver = kind(gpu.library(CUDA if kind is Cuda else HIP))
     gpu._current.context = 2 if away else 0
     target = target or ("sm_90a" if kind is Cuda else "gfx942")
@@ -350,6 +351,53 @@ def test_kernels_that_ended_well_are_not_named(kind):
         device.synchronize()
 
 
+# -- variables
+
+
+def test_a_variable_is_read_and_written(kind):
+    gpu, device = opened(kind)
+    first, second = (device.load(image(device)).variable("table") for _ in range(2))
+    assert (first.nbytes, first.read()) == (16, bytes(range(16)))
+    assert first.read(3) == b"\0\1\2"
+    assert first.read(0) == b""
+    first.write(b"abc")
+    first.write(b"")
+    assert first.read(5) == b"abc\3\4"
+    first.clear(2)
+    assert first.read(4) == b"\0\0c\3"
+    assert first.address != second.address
+    assert second.read() == bytes(range(16))
+    second.clear()
+    assert second.read() == bytes(16)
+    assert gpu.bytes_at(second.address, 16).tobytes() == bytes(16)
+
+
+def test_a_variable_has_so_many_bytes(kind):
+    _, device = opened(kind)
+    variable = device.load(image(device)).variable("table")
+    for work in (lambda: variable.read(17), lambda: variable.write(bytes(17)),
+                 lambda: variable.clear(-1)):  # fmt: skip
+        with pytest.raises(InputError, match=r"the variable table has 16 bytes, not (17|-1)"):
+            work()
+
+
+def test_a_variable_that_there_is_not(kind):
+    _, device = opened(kind)
+    assert device.load(image(device)).variable("chair") is None
+
+
+def test_a_variable_keeps_its_module(kind):
+    gpu, device = opened(kind)
+    module = device.load(image(device))
+    variable = module.variable("table")
+    del module
+    gc.collect()
+    assert variable.read(1) == b"\0"
+    del variable
+    gc.collect()
+    assert not gpu.loaded
+
+
 # -- each function fails
 
 
@@ -363,7 +411,9 @@ def everything_on(gpu, device) -> None:
     run_add(gpu, device, 100, stream)
     a, b = device.alloc(8), device.alloc(8)
     device.copy(a, b, 8, ON_DEVICE)
-    function = device.load(image(device)).function("shared")
+    module = device.load(image(device))
+    assert module.variable("table") is not None
+    function = module.function("shared")
     device.launch(function, ONE, ONE, bytes(8), 60_000)
     start, end = device.event(), device.event(stream)
     device.synchronize(start)

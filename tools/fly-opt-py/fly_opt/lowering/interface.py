@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fly_dialect.types import MemRefSpec, PtrSpec, Spec
 
     from fly_opt.ir.builder import Builder
+    from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
 
 # The last element of a pipeline that ends in LLVM IR, in the listing of the host program, or in the
@@ -126,6 +127,16 @@ class Lowering(Protocol):
     def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
         """Replaces an `arith.extf` or `arith.truncf` of a float type that LLVM does not have by the
         target's instructions; returns False if LLVM has both types."""
+        ...
+
+    def accesses(self, op: ir.Operation) -> list[Access]:
+        """Returns what an op that is not LLVM's reads and writes: see
+        `fly_opt.passes.instrumentation.accesses`."""
+        ...
+
+    @property
+    def block_scope(self) -> str:
+        """LLVM's name for the scope of atomic operations among the threads of a block."""
         ...
 
     def function(self, op: ir.Operation) -> Function | None:

@@ -16,6 +16,7 @@ from fly_image.image import Image, KernelInterface
 
 from fly_run.cpu import compile as compiling
 from fly_run.cpu import sanitizer
+from fly_run.devices.host_variables import HostVariable
 
 _NORESERVE = 0x4000  # MAP_NORESERVE of Linux
 
@@ -152,6 +153,16 @@ class Module:
                 number = self._numbers[interface.name]
                 found = self._functions[interface.name] = Kernel(self, interface, number)
             return found
+
+    def variable(self, name: str) -> HostVariable | None:
+        """See Module. A module with variables is run by one host thread, with the first copy."""
+        kinds = (rewrite.READABLE, rewrite.WRITABLE)
+        (copy,) = self.copies(1)
+        words = copy.words("fly_variables", 2 * len(self.variables))
+        for (found, kind), low, size in zip(self.variables, words[::2], words[1::2], strict=True):
+            if found == name and kind in kinds:
+                return HostVariable(name, low, size, low, self)
+        return None
 
     def entry(self, copy: Copy, kernel: Kernel) -> int:
         return copy.words("fly_entries", len(self._numbers))[kernel.number]

@@ -52,6 +52,13 @@ class _Module:
     image: Image
     path: Path
 
+    def variable(self, name: str) -> None:
+        """See Module."""
+        raise MissingError(
+            f"the device exec can't read {name}, a variable of the code",
+            hint="choose another device, or compile without the plugins that have kernels report",
+        )
+
     def __post_init__(self) -> None:
         self._functions: dict[str, _Function] = {}
 

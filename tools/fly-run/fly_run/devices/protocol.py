@@ -35,6 +35,32 @@ class Function(Protocol):
 
     @property
     def interface(self) -> KernelInterface: ...
+    @property
+    def module(self) -> object:
+        """The `Module` that it is of."""
+        ...
+
+
+class Variable(Protocol):
+    """A variable of a loaded module in global memory: `nbytes` bytes at the device's `address`.
+    Valid as long as its module. The caller waits for kernels that use it."""
+
+    @property
+    def address(self) -> int: ...
+    @property
+    def nbytes(self) -> int: ...
+
+    def read(self, nbytes: int | None = None) -> bytes:
+        """Returns the first `nbytes` bytes; all of them for None."""
+        ...
+
+    def write(self, data: bytes) -> None:
+        """Overwrites the first bytes. InputError if there are not so many."""
+        ...
+
+    def clear(self, nbytes: int | None = None) -> None:
+        """Sets the first `nbytes` bytes to zero; all of them for None."""
+        ...
 
 
 class Module(Protocol):
@@ -46,6 +72,11 @@ class Module(Protocol):
     def function(self, name: str | None) -> Function:
         """Returns the kernel `name`; for None the only one. InputError if the kernel does not exist
         or the device can't run it. Returns the same object each time."""
+        ...
+
+    def variable(self, name: str) -> Variable | None:
+        """Returns the variable `name` of global memory, which the module exports; None if there is
+        none. MissingError if the device can't tell."""
         ...
 
     def unload(self) -> None:

@@ -6,6 +6,7 @@ import time
 from typing import NamedTuple
 
 from fly_run.devices.protocol import Device, Function, Stream, Triple
+from fly_run.launch import reports
 
 
 class Ran(NamedTuple):
@@ -41,7 +42,7 @@ def launch_packed(
     workgroups is passed over."""
     before, start = device.instructions, time.perf_counter()
     if 0 not in grid:
-        device.launch(function, grid, block, packed, shared, stream)
+        reports.launch(device, function, grid, block, packed, shared, stream)
         if wait:
             device.synchronize()
     after = device.instructions

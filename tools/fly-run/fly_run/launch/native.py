@@ -20,7 +20,7 @@ from fly_host.values import Extents
 from fly_image.image import Image
 from fly_image.limits import limits_of
 
-from fly_run.launch import machine
+from fly_run.launch import machine, reports
 from fly_run.launch.checking import check
 from fly_run.launch.completed import Ran, launch_packed
 from fly_run.launch.execution import Outcome
@@ -54,6 +54,8 @@ def compile(
     module = opened.module(image)
     functions = [module.function(launch.kernel) for launch in program.launches]
     _check_places(made, opened)
+    if opened.device.own_memory and reports.has(image):
+        raise Unavailable("its kernels report, which is read after each launch")
     entry = opened.device.driver_entry(functions) if ran is None else None
     if entry is not None:
         return calling.compile(made, entry, services, options)
@@ -181,7 +183,8 @@ class Runner:
                     grid, block = (x, y, z), (bx, by, bz)
                     given = None if stream is None else streams[stream]
                     if self.ran is None:
-                        device.launch(function, grid, block, bytes(packed), shared, given)
+                        made = (grid, block, bytes(packed), shared, given)
+                        reports.launch(device, function, *made)
                     else:
                         made = (kernel, grid, block, shared, bytes(packed), given)
                         self.ran.append(launch_packed(device, function, *made))

@@ -22,6 +22,7 @@ from fly_opt.lowering.interface import Function, Pipeline, PointerSpaces
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
+    from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
 
 
@@ -66,6 +67,13 @@ class RocmLowering:
 
         narrow_floats.convert(op, target, FORMATS)
         return True
+
+    block_scope = "workgroup"
+
+    def accesses(self, op: ir.Operation) -> list[Access]:
+        from fly_opt.backends.amd import accesses
+
+        return accesses.accesses(op)
 
     def function(self, op: ir.Operation) -> Function | None:
         return None

@@ -15,6 +15,7 @@ from fly_opt.lowering.interface import Function, Pipeline, PointerSpaces
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
+    from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
 
 _PASSES = "fly_opt.backends.nvidia.passes"
@@ -61,6 +62,11 @@ class CudaLowering:
 
         narrow_floats.convert(op, target, FORMATS)
         return True
+
+    block_scope = "block"
+
+    def accesses(self, op: ir.Operation) -> list[Access]:
+        return []
 
     def function(self, op: ir.Operation) -> Function | None:
         from fly_opt.backends.nvidia import formulas

@@ -48,6 +48,7 @@ class Cuda(Driver):
             "memory": "cuMemGetInfo_v2",
             "unload": "cuModuleUnload",
             "function": "cuModuleGetFunction",
+            "variable": "cuModuleGetGlobal_v2",
             "function attribute": "cuFuncGetAttribute",
             "launch": "cuLaunchKernel",
             "alloc": "cuMemAlloc_v2",

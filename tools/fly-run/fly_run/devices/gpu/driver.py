@@ -19,7 +19,7 @@ from typing import Any, ClassVar, NamedTuple
 from fly_common.errors import Fault, FlyError, InputError, MissingError
 
 # Statuses, whose numbers CUDA and HIP share (cuda.h, "CUresult"; hip_runtime_api.h, "hipError_t").
-OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NO_BINARY = 2, 3, 100, 209
+OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NO_BINARY, NOT_FOUND = 2, 3, 100, 209, 500
 # The driver, the device or its permissions are not there.
 _MISSING = frozenset((3, 34, 35, 36, 46, 100, 101, 102, 221, 223, 800, 802, 803, 804, 805))
 # A kernel did something invalid, or did not end. CUDA's context is unusable afterwards.
@@ -52,6 +52,7 @@ PARAMETERS: dict[str, tuple[Any, ...]] = {
     "memory": (OUT_SIZE, OUT_SIZE),
     "unload": (POINTER,),
     "function": (OUT, POINTER, TEXT),
+    "variable": (OUT, OUT_SIZE, POINTER, TEXT),
     "function attribute": (OUT_INT, c_int, POINTER),
     "launch": LAUNCH,
     "free": (POINTER,),

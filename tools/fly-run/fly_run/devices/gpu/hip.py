@@ -41,6 +41,7 @@ class Hip(Driver):
             "memory": "hipMemGetInfo",
             "unload": "hipModuleUnload",
             "function": "hipModuleGetFunction",
+            "variable": "hipModuleGetGlobal",
             "launch": "hipModuleLaunchKernel",
             "alloc": "hipMalloc",
             "free": "hipFree",

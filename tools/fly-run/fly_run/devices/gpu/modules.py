@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import threading
 import weakref
+from typing import Any
 
 from fly_common.errors import InputError
 from fly_image.image import Image, KernelInterface
 
 from fly_run.devices.gpu.context import Context, undo
+from fly_run.devices.gpu.driver import NOT_FOUND
+from fly_run.devices.host_variables import checked
 
 
 class GpuFunction:
@@ -30,6 +34,38 @@ class GpuFunction:
             with self.context:
                 self.context.driver.allow_shared(self.handle, self.context.device)
             self._allowed = True
+
+
+class GpuVariable:
+    """A variable. It keeps its module loaded. See Variable."""
+
+    def __init__(self, module: GpuModule, name: str, address: int, nbytes: int):
+        self.module, self.name = module, name
+        self.address, self.nbytes = address, nbytes
+
+    def read(self, nbytes: int | None = None) -> bytes:
+        """See Variable."""
+        size = checked(self.name, self.nbytes, nbytes)
+        room = ctypes.create_string_buffer(max(1, size))
+        if size:
+            self._call("copy from device", ctypes.addressof(room), self.address, size, None)
+        return room.raw[:size]
+
+    def write(self, data: bytes) -> None:
+        """See Variable."""
+        room = ctypes.create_string_buffer(data, max(1, len(data)))
+        if checked(self.name, self.nbytes, len(data)):
+            self._call("copy to device", self.address, ctypes.addressof(room), len(data), None)
+
+    def clear(self, nbytes: int | None = None) -> None:
+        """See Variable."""
+        if size := checked(self.name, self.nbytes, nbytes):
+            self._call("fill", self.address, 0, size, None)
+
+    def _call(self, role: str, *arguments: Any) -> None:
+        context = self.module.context
+        context.call(role, *arguments, doing=f"variable {self.name}")
+        context.call("wait", doing=f"variable {self.name}")
 
 
 class GpuModule:
@@ -64,6 +100,18 @@ class GpuModule:
             if found is None:
                 found = self._functions[interface.name] = GpuFunction(self, interface)
             return found
+
+    def variable(self, name: str) -> GpuVariable | None:
+        """See Module."""
+        address, size = ctypes.c_void_p(), ctypes.c_size_t()
+        places = (ctypes.byref(address), ctypes.byref(size))
+        with self.context:
+            status = self.context.driver.status("variable", *places, self.handle, name.encode())
+        if status == NOT_FOUND:
+            return None
+        if status:
+            raise self.context.error("variable", status, f"variable {name}")
+        return GpuVariable(self, name, address.value or 0, size.value)
 
     def unload(self) -> None:
         """See Module. The functions hold the module, and the module them: without this the driver's

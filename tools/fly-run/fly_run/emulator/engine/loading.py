@@ -13,6 +13,7 @@ from fly_image.amd.code_object import CodeObject, Kernel
 from fly_target import registry
 from fly_target.target import Target
 
+from fly_run.devices.host_variables import HostVariable
 from fly_run.devices.options import Options
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch
@@ -49,6 +50,10 @@ class Prepared:
     @property
     def interface(self) -> Kernel:
         return self.kernel
+
+    @property
+    def module(self) -> Loaded:
+        return self.loaded
 
     @property
     def mnemonics(self) -> set[str]:
@@ -158,6 +163,19 @@ class Loaded:
     @property
     def image(self) -> CodeObject:
         return self.code_object
+
+    def variable(self, name: str) -> HostVariable | None:
+        """See Module."""
+        symbol = self.code_object.symbols.get(name)
+        if symbol is None or not symbol.bind or not symbol.section:
+            return None
+        segments = [segment for segment in self.code_object.segments if segment.size]
+        for segment, memory in zip(segments, self.memory, strict=True):
+            offset = symbol.value - segment.address
+            if offset >= 0 and offset + symbol.size <= segment.size and not segment.executable:
+                host = ctypes.addressof(memory) + offset
+                return HostVariable(name, self.base + symbol.value, symbol.size, host, self)
+        return None
 
     def unload(self) -> None:
         """See Module."""

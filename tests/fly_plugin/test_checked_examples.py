@@ -1,0 +1,75 @@
+"""The examples under the plugins that check: nothing is reported, no byte of a result changes."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from plugins import CHECKS, EXAMPLES, PLUGINS
+
+# Prints a digest of what each call of a compiled function leaves in its arguments and results.
+PROGRAM = """
+import hashlib, json, runpy, sys
+import numpy as np
+from fly_common.errors import InputError
+from fly.call.function import JitFunction as Function
+
+found = []
+
+def noted(value):
+    if isinstance(value, np.ndarray):
+        found.append(hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:16])
+    elif isinstance(value, (tuple, list)):
+        for one in value:
+            noted(one)
+
+original = Function.__call__
+
+def called(self, *arguments, **keywords):
+    result = original(self, *arguments, **keywords)
+    if len(found) < 200:
+        noted(arguments)
+        noted(result)
+    return result
+
+Function.__call__ = called
+results = {}
+paths = sys.argv[1:]
+for path in paths:
+    found.clear()
+    sys.argv = [path]
+    try:
+        runpy.run_path(path, run_name="__main__")
+        results[path] = list(found)
+    except InputError as error:
+        results[path] = str(error).splitlines()[0] if "instruction" in str(error) else ""
+        if not results[path]:
+            raise
+print(json.dumps(results))
+"""
+
+
+@pytest.fixture
+def examples() -> list[str]:
+    found = sorted(map(str, EXAMPLES.glob("*.py")))
+    assert len(found) > 10
+    return found
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90a"])
+def test_the_examples(target, examples, checks, tmp_path):
+    paths = [str(checks.folder), *(str(PLUGINS / name) for name in CHECKS)]
+    variables = {
+        "PYTHONPATH": ":".join(paths),
+        "FLY_TARGET": target,
+        "FLY_DEVICE": "cpu" if target.startswith("sm_") else "emulator",
+    }
+    results = []
+    for plugins in ("", "bounds,sanitize"):
+        done = checks.ok(
+            "python", "-c", PROGRAM, *examples, cwd=tmp_path, FLY_PLUGINS=plugins, **variables
+        )
+        results.append(json.loads(done.splitlines()[-1]))
+    plain, checked = results
+    assert plain == checked
+    assert sum(isinstance(one, list) and len(one) > 1 for one in plain.values()) >= 11
