@@ -6,13 +6,15 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-HELLO = ROOT / "examples" / "plugins" / "hello"
 EXAMPLES = ROOT / "examples"
+SHIPPED = EXAMPLES / "plugins"  # plugins that are distributions of their own
+HELLO = SHIPPED / "hello"
 PLUGIN = "from fly_plugin.manifest import Plugin\nPLUGIN = Plugin({})\n"
 
 
@@ -108,8 +110,18 @@ def here(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 @pytest.fixture
-def hello(here: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def example(here: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Site]:
+    """A function that makes a plugin of examples/plugins available here, as installed."""
+
+    def install(name: str) -> Site:
+        here.advertise(name, f"fly_{name}:PLUGIN", f"fly_{name}")
+        monkeypatch.syspath_prepend(str(SHIPPED / name))
+        return here
+
+    return install
+
+
+@pytest.fixture
+def hello(example: Callable[[str], Site]) -> Site:
     """This process with examples/plugins/hello, as installed."""
-    here.advertise("hello", "fly_hello:PLUGIN", "fly_hello")
-    monkeypatch.syspath_prepend(str(HELLO))
-    return here
+    return example("hello")

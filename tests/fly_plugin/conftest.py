@@ -1,1 +1,1 @@
-from plugins import hello, here, site  # noqa: F401
+from plugins import example, hello, here, site  # noqa: F401
