@@ -33,7 +33,10 @@ _OWNERS = {
     "backends": "fly_backend.registry:owner",
 }
 # Names that two plugins can't both have.
-_UNIQUE = ("dialects", "namespaces", "passes", "filters", "targets", "backends", "devices")
+_UNIQUE = (
+    *("dialects", "namespaces", "passes", "filters", "targets", "backends", "devices"),
+    "reports",
+)
 
 
 @record

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _TABLES = (
     *("slots", "passes", "filters", "dialects", "namespaces"),
-    *("targets", "backends", "devices"),
+    *("targets", "backends", "devices", "reports"),
 )
 
 

@@ -72,6 +72,8 @@ class Plugin:
     `targets`      by name, a fly_target.target.Target
     `backends`     by name, a fly_backend.backend.Backend
     `devices`      by name, a factory of fly_run.devices.protocol.Device
+    `reports`      by name, a function of a fly_run.shell.reports.Run and the options: what fly-run
+                   prints about a run
     """
 
     id: str
@@ -86,13 +88,14 @@ class Plugin:
     targets: Mapping[str, str] = {}
     backends: Mapping[str, str] = {}
     devices: Mapping[str, str] = {}
+    reports: Mapping[str, str] = {}
     requires: tuple[str, ...] = ()
 
     @property
     def references(self) -> tuple[str, ...]:
         """The modules and objects that the record refers to."""
         tables = (self.dialects, self.namespaces, self.passes, self.filters, self.slots)
-        more = (self.targets, self.backends, self.devices)
+        more = (self.targets, self.backends, self.devices, self.reports)
         named = (value for table in (*tables, *more) for value in table.values())
         return tuple(filter(None, (self.options, *named)))
 
