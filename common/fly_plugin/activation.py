@@ -35,7 +35,7 @@ _OWNERS = {
 # Names that two plugins can't both have.
 _UNIQUE = (
     *("dialects", "namespaces", "passes", "filters", "targets", "backends", "devices"),
-    "reports",
+    *("reports", "atoms"),
 )
 
 

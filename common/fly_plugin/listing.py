@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 _TABLES = (
-    *("slots", "passes", "filters", "dialects", "namespaces"),
+    *("slots", "passes", "filters", "dialects", "namespaces", "atoms"),
     *("targets", "backends", "devices", "reports"),
 )
 
