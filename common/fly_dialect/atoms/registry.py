@@ -71,7 +71,7 @@ def of_plugin(text: str) -> AtomOp | None:
     if match is None or reference is None:
         return None
     found, name = resolve(reference), match[1]
-    if not isinstance(found, type) or not issubclass(found, AtomOp) or found.NAME != name:
+    if not isinstance(found, type) or not issubclass(found, AtomOp) or name != found.NAME:
         raise MissingError(f"{reference} is not the class of an instruction with NAME {name}")
     return read_body(found.read, match[2] or "")
 
