@@ -31,11 +31,13 @@ _OWNERS = {
     "filters": "fly_llc.insertion.filters:owner",
     "targets": "fly_target.registry:owner",
     "backends": "fly_backend.registry:owner",
+    "devices": "fly_run.devices.registry:owner",
+    "pictures": "fly_draw.pictures:owner",
 }
 # Names that two plugins can't both have.
 _UNIQUE = (
     *("dialects", "namespaces", "passes", "filters", "targets", "backends", "devices"),
-    *("reports", "atoms"),
+    *("reports", "atoms", "pictures"),
 )
 
 

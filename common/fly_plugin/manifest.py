@@ -38,6 +38,8 @@ _ID = re.compile(r"[a-z][a-z0-9-]*")
 _RESERVED = (
     *("asan", "cache", "cpu", "device", "emulator", "hip", "llc", "llvm", "opt", "test", "verify"),
 )
+# The ids of what this project has itself (`fly_plugin.built_in`).
+BUILT_IN = ("rocm", "cuda", "devices", "machine-passes", "pictures")
 _NAMESPACE = re.compile(r"[a-z][a-z0-9_]*")
 _ATOM = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z]\w*)+")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
@@ -79,6 +81,7 @@ class Plugin:
     `devices`      by name, a factory of fly_run.devices.protocol.Device
     `reports`      by name, a function of a fly_run.shell.reports.Run and the options: what fly-run
                    prints about a run
+    `pictures`     by name, a function of what is drawn and of fly_draw.pictures.Options
     """
 
     id: str
@@ -96,14 +99,16 @@ class Plugin:
     backends: Mapping[str, str] = {}
     devices: Mapping[str, str] = {}
     reports: Mapping[str, str] = {}
+    pictures: Mapping[str, str] = {}
     requires: tuple[str, ...] = ()
 
     @property
     def references(self) -> tuple[str, ...]:
         """The modules and objects that the record refers to."""
         tables = (self.dialects, self.namespaces, self.atoms, self.emitters, self.passes)
-        more = (self.filters, self.slots, self.targets, self.backends, self.devices, self.reports)
-        named = (value for table in (*tables, *more) for value in table.values())
+        more = (self.filters, self.slots, self.targets, self.backends, self.devices)
+        last = (self.reports, self.pictures)
+        named = (value for table in (*tables, *more, *last) for value in table.values())
         return tuple(filter(None, (self.options, *named)))
 
     @property
@@ -139,6 +144,10 @@ def check(plugin: Plugin) -> None:
         raise UsageError(
             f"{quoted(plugin.id)} can't be the id of a plugin",
             hint=f"the variables FLY_{plugin.id.upper()}_… have other meanings",
+        )
+    if plugin.id in BUILT_IN:
+        raise UsageError(
+            f"{quoted(plugin.id)} can't be the id of a plugin", hint="a part of fly-filters has it"
         )
     for name in plugin.dialects:
         if not _NAMESPACE.fullmatch(name) or _OWN.fullmatch(name) or name in _MLIR:
