@@ -34,6 +34,17 @@ def test_a_copy_and_a_product_of_a_plugin(target):
     np.testing.assert_array_equal(c, 2 * values * b + 1)
 
 
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+def test_tiled_copies_and_products_of_a_plugins_atoms(target):
+    function = load_file(str(KERNELS)).tiles
+    random = np.random.default_rng(5)
+    values, b = random.integers(-4, 5, (2, 8, 4)).astype(np.float32)
+    a = (~values.view(np.int32)).view(np.float32)
+    c = np.zeros((8, 8), np.float32)
+    function.compile(a, b, c, target=target).run({"A": a, "B": b, "C": c})
+    np.testing.assert_array_equal(c, 2 * values @ b.T)
+
+
 def test_a_pipe_of_processes(site):
     """The types are text between the processes; the emitters are imported by fly-opt-py only."""
     words = ("--plugin=plugin_atoms:PLUGIN",)

@@ -40,7 +40,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
 from example_cases import CASES, Case, check
 
 TARGETS = ("gfx942", "gfx1100")
-PAIRS = [(case, target) for case in CASES for target in TARGETS if target in case.targets]
+EVERY = (*TARGETS, "gfx90a", "gfx950", "gfx1201")
+PAIRS = [(case, target) for case in CASES for target in EVERY if target in case.targets]
 every_example = pytest.mark.parametrize(
     ("case", "target"), PAIRS, ids=[f"{case.name}-{target}" for case, target in PAIRS]
 )

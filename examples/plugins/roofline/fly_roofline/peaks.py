@@ -1,11 +1,10 @@
 """The peak rates of chips, from AMD's data sheets, each of one product with the chip.
 
-Sources: "AMD Instinct MI100 accelerator", "AMD Instinct MI210 accelerator", "AMD Instinct MI300X
-accelerator" and "AMD Instinct MI355X GPU", data sheets, and the product pages of "AMD Radeon RX
-7900 XTX" and "AMD Radeon RX 9070 XT" on amd.com. Vector FLOPs are those of f32, matrix FLOPs those
-of f16 and bf16 without sparsity: a bound for other types too, whose rates are the same or lower
-(f8 aside). Other products with the chip have other clocks and memories: the options replace any
-of these figures.
+Sources: AMD's data sheets of the Instinct MI100, MI210, MI300X and MI355X, and the product pages of
+the Radeon RX 7900 XTX and RX 9070 XT on amd.com. Vector FLOPs are those of f32, matrix FLOPs those
+of f16 and bf16 without sparsity: a bound for f32 and f64 as well, whose rates are lower. Matrices
+of 8 bits and less, and packed or dual-issued vectors of f16, may be faster. Other products with the
+chip have other clocks and memories: the options replace any of these figures.
 """
 
 from __future__ import annotations
