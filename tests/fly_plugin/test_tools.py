@@ -555,6 +555,33 @@ def open_loud(target, options):
     assert b"no such device" in site.run(*words, input=image).stderr
 
 
+def test_a_report_of_a_plugin(site):
+    """It gets the launches, with --stats their figures; its errors name it."""
+    content = """
+def report(run, options):
+    (launch,) = run.launches
+    counted = launch.statistics and launch.statistics["flops"]["vector"]
+    return f"{run.device} {run.image.target} {launch.kernel} {launch.grid} {counted}\\n"
+
+def broken(run, options):
+    return 1 / 0
+"""
+    site.install("r", "reports={'r': 'pkg_r.f:report'}", f=content)
+    image = pipe(site, "gfx942")["image"]
+    words = ("fly-run", "-", "--plugin=r", "-q", *(f"{name}=zeros(600,f32)" for name in "AB"))
+    kernel = b"vector_add_kernel (3, 1, 1)"
+    for flags, counted in (((), b"None"), (("--bench",), b"None")):
+        done = site.run(*words, *flags, input=image)
+        assert (done.returncode, done.stdout) == (0, b"")
+        assert done.stderr.endswith(b"emulator gfx942 " + kernel + b" " + counted + b"\n")
+    done = site.run(*words, "--stats", "--json", input=image)
+    assert done.stderr == b"emulator gfx942 " + kernel + b" 600\n"
+    assert json.loads(done.stdout)["launches"][0]["flops"] == {"vector": 600, "matrix": 0}
+    site.install("r", "reports={'r': 'pkg_r.f:broken'}", f=content)
+    _, said, _ = site.error(*words, input=image)
+    assert said == "plugin 'r' (dist-r 1.0): report r: ZeroDivisionError: division by zero"
+
+
 def test_plugins_at_one_slot_run_in_the_order_of_their_activation(site):
     for name, text in (("a", "cse"), ("b", "canonicalize")):
         site.install(name, f"slots={{'opt.end': 'pkg_{name}.f:TEXT'}}", f=f"TEXT = {text!r}")

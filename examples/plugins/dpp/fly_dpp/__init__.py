@@ -7,5 +7,8 @@ PLUGIN = Plugin(
     version="0.1.0",
     options="fly_dpp.options:Options",
     filters={"dpp": "fly_dpp.shuffles:main"},
-    slots={"llc.post-isel": "fly_dpp.shuffles:content"},
+    slots={
+        "llc.post-isel": "fly_dpp.shuffles:content",
+        "llc.pre-emit": "fly_dpp.folded:content",  # only with --dpp-report
+    },
 )
