@@ -37,8 +37,10 @@ _OWNERS = {
 # Names that two plugins can't both have.
 _UNIQUE = (
     *("dialects", "namespaces", "passes", "filters", "targets", "backends", "devices"),
-    *("reports", "atoms", "pictures"),
+    *("summaries", "atoms", "pictures"),
 )
+
+_SINGULAR = {"passes": "pass", "summaries": "summary"}
 
 
 @record
@@ -203,7 +205,7 @@ def _check_names(found: list[Resolved]) -> None:
         seen: dict[str, Resolved] = {}
         for one in found:
             for name in getattr(one.plugin, table):
-                what = f"{table[:-2] if table == 'passes' else table[:-1]} {quoted(name)}"
+                what = f"{_SINGULAR.get(table, table[:-1])} {quoted(name)}"
                 if name in seen:
                     raise UsageError(f"{seen[name].named} and {one.named} both define the {what}")
                 seen[name] = one

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 BUILT_IN = "built in"
 _TABLES = (
     *("slots", "passes", "filters", "dialects", "namespaces", "atoms"),
-    *("targets", "backends", "devices", "reports", "pictures"),
+    *("targets", "backends", "devices", "summaries", "pictures"),
 )
 
 

@@ -79,8 +79,8 @@ class Plugin:
     `targets`      by name, a fly_target.target.Target
     `backends`     by name, a fly_backend.backend.Backend
     `devices`      by name, a factory of fly_run.devices.protocol.Device
-    `reports`      by name, a function of a fly_run.shell.reports.Run and the options: what fly-run
-                   prints about a run
+    `summaries`    by name, a function of a fly_run.shell.summaries.Run and the options: what
+                   fly-run prints about a run
     `pictures`     by name, a function of what is drawn and of fly_draw.pictures.Options
     """
 
@@ -98,7 +98,7 @@ class Plugin:
     targets: Mapping[str, str] = {}
     backends: Mapping[str, str] = {}
     devices: Mapping[str, str] = {}
-    reports: Mapping[str, str] = {}
+    summaries: Mapping[str, str] = {}
     pictures: Mapping[str, str] = {}
     requires: tuple[str, ...] = ()
 
@@ -107,7 +107,7 @@ class Plugin:
         """The modules and objects that the record refers to."""
         tables = (self.dialects, self.namespaces, self.atoms, self.emitters, self.passes)
         more = (self.filters, self.slots, self.targets, self.backends, self.devices)
-        last = (self.reports, self.pictures)
+        last = (self.summaries, self.pictures)
         named = (value for table in (*tables, *more, *last) for value in table.values())
         return tuple(filter(None, (self.options, *named)))
 

@@ -138,8 +138,8 @@ SOURCES = sorted({case.source for case in OPENCL} - {"control"})
 def test_counts_of_other_kernels_are_the_emulators_or_unknown(target, roofline, launches):
     from fly_roofline.evaluation import Totals, evaluate
     from fly_roofline.instructions import Unknown
-    from fly_roofline.report import counts_of
     from fly_roofline.section import kernels_of
+    from fly_roofline.summary import counts_of
 
     chosen = activation.activate([activation.Request("roofline", "test")])
     found: Counter[str] = Counter()
@@ -317,7 +317,7 @@ def test_another_vendor(roofline):
     assert made.partition("\n//.fly")[0] == plain.partition("\n//.fly")[0]
 
 
-def test_the_report_of_fly_run(roofline, tmp_path):
+def test_the_summary_of_fly_run(roofline, tmp_path):
     """The bound, with peaks that are given, and a plot."""
     variables = {"PYTHONPATH": f"{roofline.folder}:{SHIPPED / 'roofline'}"}
     site = roofline
@@ -354,7 +354,7 @@ def test_peaks_are_known(roofline, target):
     from fly_roofline import peaks
     from fly_roofline.evaluation import Totals
     from fly_roofline.options import Options as Given
-    from fly_roofline.report import bound
+    from fly_roofline.summary import bound
 
     found = peaks.of(target, Given())
     assert found.matrix > found.vector > 1e13
@@ -369,8 +369,8 @@ def test_peaks_are_known(roofline, target):
 
 def test_bench_measures_against_the_bound(roofline):
     from fly_roofline.options import Options as Given
-    from fly_roofline.report import report
-    from fly_run.shell.reports import Launched, Run
+    from fly_roofline.summary import summary
+    from fly_run.shell.summaries import Launched, Run
 
     function = load_file(str(EXAMPLES / "vector_add.py")).vector_add.function
     made = fly.jit(chain=fly.chain("gfx942", plugins=["roofline"]))(function).compile()
@@ -378,5 +378,5 @@ def test_bench_measures_against_the_bound(roofline):
     size = image.kernel(None).argument_bytes
     packed = b"".join(n.to_bytes(8, "little") for n in range(1000, 1000 + -(-size // 8)))
     launch = Launched("vector_add_kernel", (4, 1, 1), (256, 1, 1), packed, seconds=1e-3)
-    said = report(Run(image, "hip", (launch,)), Given())
+    said = summary(Run(image, "hip", (launch,)), Given())
     assert "  measured: 1 ms; the bound is " in said

@@ -555,10 +555,10 @@ def open_loud(target, options):
     assert b"no such device" in site.run(*words, input=image).stderr
 
 
-def test_a_report_of_a_plugin(site):
+def test_a_summary_of_a_plugin(site):
     """It gets the launches, with --stats their figures; its errors name it."""
     content = """
-def report(run, options):
+def summary(run, options):
     (launch,) = run.launches
     counted = launch.statistics and launch.statistics["flops"]["vector"]
     return f"{run.device} {run.image.target} {launch.kernel} {launch.grid} {counted}\\n"
@@ -566,7 +566,7 @@ def report(run, options):
 def broken(run, options):
     return 1 / 0
 """
-    site.install("r", "reports={'r': 'pkg_r.f:report'}", f=content)
+    site.install("r", "summaries={'r': 'pkg_r.f:summary'}", f=content)
     image = pipe(site, "gfx942")["image"]
     words = ("fly-run", "-", "--plugin=r", "-q", *(f"{name}=zeros(600,f32)" for name in "AB"))
     kernel = b"vector_add_kernel (3, 1, 1)"
@@ -577,9 +577,9 @@ def broken(run, options):
     done = site.run(*words, "--stats", "--json", input=image)
     assert done.stderr == b"emulator gfx942 " + kernel + b" 600\n"
     assert json.loads(done.stdout)["launches"][0]["flops"] == {"vector": 600, "matrix": 0}
-    site.install("r", "reports={'r': 'pkg_r.f:broken'}", f=content)
+    site.install("r", "summaries={'r': 'pkg_r.f:broken'}", f=content)
     _, said, _ = site.error(*words, input=image)
-    assert said == "plugin 'r' (dist-r 1.0): report r: ZeroDivisionError: division by zero"
+    assert said == "plugin 'r' (dist-r 1.0): summary r: ZeroDivisionError: division by zero"
 
 
 def test_plugins_at_one_slot_run_in_the_order_of_their_activation(site):

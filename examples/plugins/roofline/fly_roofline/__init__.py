@@ -7,5 +7,5 @@ PLUGIN = Plugin(
     version="0.1.0",
     options="fly_roofline.options:Options",
     slots={"llc.pre-emit": "fly_roofline.analysis:content"},
-    reports={"roofline": "fly_roofline.report:report"},
+    summaries={"roofline": "fly_roofline.summary:summary"},
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fly_roofline.peaks import Peaks
-    from fly_roofline.report import Bound
+    from fly_roofline.summary import Bound
 
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 720, 440, 70, 40, 20, 50
 _COLORS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#ff7f0e", "#8c564b")

@@ -33,7 +33,7 @@ from fly_run.shell import argument_text, argument_values, npy, observing, report
 
 if TYPE_CHECKING:
     from fly_run.shell import bench
-    from fly_run.shell.reports import Launched
+    from fly_run.shell.summaries import Launched
 
 TOOL = "fly-run"
 
@@ -130,10 +130,10 @@ def call(call: Call) -> None:
     elif measured is not None:
         report.table(measured.rows(), measured.lines())
     if launched is not None:
-        from fly_run.shell import reports
+        from fly_run.shell import summaries
 
         documents = watch.statistics.documents if watch.statistics else ()
-        reports.show(image, name, launched, documents, measured)
+        summaries.show(image, name, launched, documents, measured)
 
 
 def _images(data: bytes, name: str) -> list[Image]:
@@ -286,7 +286,7 @@ def _run(
     held: argument_values.Given,
 ) -> tuple[Outcome, str, tuple[str, ...], bench.Report | None, list[Launched] | None]:
     """Launches; the outcome, the device's name, its remarks, what --bench measured, and the
-    launches if a plugin reports."""
+    launches if a plugin has a summary."""
     bar = report.ProgressBar()
     options = Options(
         max_instructions=call.max_instructions,
@@ -312,12 +312,12 @@ def _run(
 
 
 def _seen(device: Any) -> Any:
-    """A device that remembers launches for the reports of plugins, or None without any."""
+    """A device that remembers launches for the summaries of plugins, or None without any."""
     if not active():
         return None
-    from fly_run.shell import reports
+    from fly_run.shell import summaries
 
-    return reports.Recording(device) if reports.wanted() else None
+    return summaries.Recording(device) if summaries.wanted() else None
 
 
 def _recorder(call: Call, image: Image, device: Device) -> Any:

@@ -1,6 +1,6 @@
-"""Reports of plugins: what fly-run prints about a run, besides its own tables.
+"""Summaries of plugins: what fly-run prints about a run, besides its own tables.
 
-A plugin's record names them: `reports={"roofline": "fly_roofline.report:report"}`. The function
+A plugin's record names them: `summaries={"roofline": "fly_roofline.summary:summary"}`. The function
 takes a `Run` and the plugin's options (None if it has none), and returns text for standard error.
 """
 
@@ -45,8 +45,8 @@ class Run:
 
 
 def wanted() -> bool:
-    """Whether an active plugin reports."""
-    return any(one.plugin.reports for one in active())
+    """Whether an active plugin has a summary."""
+    return any(one.plugin.summaries for one in active())
 
 
 class Recording:
@@ -83,7 +83,7 @@ def show(
     documents: Sequence[dict[str, Any]],
     measured: Report | None,
 ) -> None:
-    """Prints the reports of the active plugins, in the order of their activation."""
+    """Prints the summaries of the active plugins, in the order of their activation."""
     from fly_common.resolve import resolve
     from fly_plugin.contents import owned
 
@@ -96,6 +96,6 @@ def show(
         made = [replace(one, seconds=times.median) for one, times in pairs]
     run = Run(image, device, tuple(made))
     for one in active():
-        for name, reference in one.plugin.reports.items():
-            with owned(one, f"report {name}"):
+        for name, reference in one.plugin.summaries.items():
+            with owned(one, f"summary {name}"):
                 sys.stderr.write(str(resolve(reference)(run, one.options)))

@@ -14,7 +14,7 @@ from fly_roofline.evaluation import Totals, evaluate
 from fly_roofline.instructions import Unknown
 
 if TYPE_CHECKING:
-    from fly_run.shell.reports import Launched, Run
+    from fly_run.shell.summaries import Launched, Run
 
     from fly_roofline.options import Options
     from fly_roofline.peaks import Peaks
@@ -53,7 +53,7 @@ def bound(totals: Totals, peak: Peaks) -> Bound:
     return Bound(totals, computing, seconds(totals.bytes, peak.bandwidth))
 
 
-def report(run: Run, options: Options) -> str:
+def summary(run: Run, options: Options) -> str:
     """Returns the lines for fly-run, and writes the plot."""
     kernels = section.kernels_of(run.image)
     if not kernels:
