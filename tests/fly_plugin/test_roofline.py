@@ -7,6 +7,7 @@ code object. They share no code.
 from __future__ import annotations
 
 import functools
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -308,13 +309,20 @@ def test_a_damaged_section(roofline):
 
 
 def test_another_vendor(roofline):
-    """Code for NVIDIA's GPUs is left as it is."""
+    """Code for NVIDIA's GPUs is left as it is, and not counted."""
+    from fly_roofline.options import Options as Given
+    from fly_roofline.summary import summary
+    from fly_run.shell.summaries import Run
+
     function = load_file(str(EXAMPLES / "vector_add.py")).vector_add.function
     plain, made = (
         fly.jit(chain=fly.chain("sm_90a", plugins=plugins))(function).compile().ir("ptx")
         for plugins in ([], ["roofline"])
     )
-    assert made.partition("\n//.fly")[0] == plain.partition("\n//.fly")[0]
+    code, same = (re.sub(r"^[ \t]*//\.fly.*\n", "", one, flags=re.M) for one in (made, plain))
+    assert code == same
+    image = fly_image.read(fly.jit(function).compile(target="sm_90a").data)
+    assert summary(Run(image, "cpu", ()), Given()) == "roofline: code for sm_90a is not counted\n"
 
 
 def test_the_summary_of_fly_run(roofline, tmp_path):

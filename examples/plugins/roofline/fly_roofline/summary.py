@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fly_common import filter
+from fly_image.amd.code_object import CodeObject
 
 from fly_roofline import peaks, plot, section
 from fly_roofline.evaluation import Totals, evaluate
@@ -55,6 +56,8 @@ def bound(totals: Totals, peak: Peaks) -> Bound:
 
 def summary(run: Run, options: Options) -> str:
     """Returns the lines for fly-run, and writes the plot."""
+    if not isinstance(run.image, CodeObject):
+        return f"roofline: code for {run.image.target} is not counted\n"
     kernels = section.kernels_of(run.image)
     if not kernels:
         return "roofline: the code object was compiled without the plugin roofline\n"
