@@ -6,15 +6,16 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PLUGINS = ROOT / "examples" / "plugins"
-HELLO = PLUGINS / "hello"
 CHECKS = ("bounds", "sanitize")
 EXAMPLES = ROOT / "examples"
+SHIPPED = EXAMPLES / "plugins"  # plugins that are distributions of their own
+HELLO = SHIPPED / "hello"
 PLUGIN = "from fly_plugin.manifest import Plugin\nPLUGIN = Plugin({})\n"
 
 
@@ -110,17 +111,24 @@ def here(site: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 @pytest.fixture
-def checks(here: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
-    """This process with examples/plugins/bounds and sanitize, as installed."""
-    for name in CHECKS:
+def example(here: Site, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Site]:
+    """A function that makes a plugin of examples/plugins available here, as installed."""
+
+    def install(name: str) -> Site:
         here.advertise(name, f"fly_{name}:PLUGIN", f"fly_{name}")
-        monkeypatch.syspath_prepend(str(PLUGINS / name))
-    return here
+        monkeypatch.syspath_prepend(str(SHIPPED / name))
+        return here
+
+    return install
 
 
 @pytest.fixture
-def hello(here: Site, monkeypatch: pytest.MonkeyPatch) -> Site:
+def checks(example: Callable[[str], Site]) -> Site:
+    """This process with examples/plugins/bounds and sanitize, as installed."""
+    return [example(name) for name in CHECKS][-1]
+
+
+@pytest.fixture
+def hello(example: Callable[[str], Site]) -> Site:
     """This process with examples/plugins/hello, as installed."""
-    here.advertise("hello", "fly_hello:PLUGIN", "fly_hello")
-    monkeypatch.syspath_prepend(str(HELLO))
-    return here
+    return example("hello")

@@ -87,6 +87,17 @@ def plugins_dialects() -> dict[str, str]:
     return {name: where for one in active() for name, where in one.plugin.dialects.items()}
 
 
+def plugins_atoms() -> dict[str, str]:
+    """The instructions of the active plugins: references to their classes, by type name."""
+    return {name: where for one in active() for name, where in one.plugin.atoms.items()}
+
+
+def plugins_emitter(name: str) -> str | None:
+    """The module that registers the emitter of an active plugin's instruction, or None."""
+    found = (one.plugin.emitters.get(name) for one in active())
+    return next((module for module in found if module), None)
+
+
 def is_of_plugin(name: str) -> bool:
     """Whether an op is of the dialect of an active plugin."""
     return bool(active()) and name.partition(".")[0] in plugins_dialects()

@@ -12,9 +12,10 @@ from fly_dialect.layouts.integers import Int
 from fly_dialect.layouts.layout import AnyLayout, ComposedLayout, Layout
 from fly_dialect.types import bits
 
-from fly_draw import tables
+from fly_draw import pictures, tables
 from fly_draw.fragments import Fragment, fragments_of
 from fly_draw.grid import Grid
+from fly_draw.pictures import Options
 from fly_draw.reads import Reads
 from fly_draw.subject import subject
 from fly_draw.svg import MARGIN, Canvas, Picture
@@ -30,6 +31,7 @@ def draw(
     element: str | None = None,
     vector: int = 1,
     target: str = "gfx942",
+    picture: str | None = None,
 ) -> Picture:
     """Draws a layout, a thread-value layout, a tiled copy or an MMA.
 
@@ -41,13 +43,27 @@ def draw(
     element     an element type such as f16: also show each element's LDS bank, and the degree of
                 conflict when each lane reads `vector` elements along a row or a column
     target      the chip whose LDS is shown: its number of banks and the lanes served together
+    picture     the name of another picture (`fly_draw.pictures`), which a plugin may have
 
     Raises ValueError if the layout cannot be drawn: dynamic extents, or too many cells.
     """
     found = subject(what)
-    title = str(found)
+    name = picture or ("layout" if isinstance(found, (Layout, ComposedLayout)) else "operation")
+    return pictures.find(name)(found, Options(tile, element, vector, target))
+
+
+def draw_operation(found: Any, options: Options) -> Picture:
+    """Draws the fragments of a tiled copy or an MMA."""
+    if isinstance(found, (Layout, ComposedLayout)):
+        raise ValueError(f"{found} is neither a tiled copy nor an MMA")
+    return _arranged(str(found), fragments_of(found))
+
+
+def draw_layout(found: Any, options: Options) -> Picture:
+    """Draws the offsets of a layout, or what holds each element of a tile."""
+    title, tile, element = str(found), options.tile, options.element
     if not isinstance(found, (Layout, ComposedLayout)):
-        return _arranged(title, fragments_of(found))
+        raise ValueError(f"{found} is not a layout")
     if not found.is_static:
         raise ValueError(f"{found} is not static: its values are only known at launch")
     if tile is not None:
@@ -60,9 +76,10 @@ def draw(
         width = bits(element) // 8
         if not width:
             raise ValueError(f"{element} is smaller than a byte, but LDS addresses are in bytes")
-        reads = Reads(target, width, vector)
+        reads = Reads(options.target, width, options.vector)
         caption = (
-            f"LDS banks of {element} on {target}, {vector} a lane; ×n: an n-way conflict along it"
+            f"LDS banks of {element} on {options.target}, {options.vector} a lane; ×n: an n-way"
+            " conflict along it"
         )
         grids.append(tables.bank_grid(offsets, reads, caption, breaks))
     return _side_by_side(title, grids)

@@ -13,6 +13,7 @@ verification  --verify-slots, for slots of bytes
 stamps        the plugins that a module was made with
 identity      what results depend on because of plugins, for cache keys
 listing       --list-plugins and --list-slots
+built_in      what this project has itself, as records
 command       the flags of the tools
 """
 

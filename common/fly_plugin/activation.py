@@ -31,9 +31,16 @@ _OWNERS = {
     "filters": "fly_llc.insertion.filters:owner",
     "targets": "fly_target.registry:owner",
     "backends": "fly_backend.registry:owner",
+    "devices": "fly_run.devices.registry:owner",
+    "pictures": "fly_draw.pictures:owner",
 }
 # Names that two plugins can't both have.
-_UNIQUE = ("dialects", "namespaces", "passes", "filters", "targets", "backends", "devices")
+_UNIQUE = (
+    *("dialects", "namespaces", "passes", "filters", "targets", "backends", "devices"),
+    *("summaries", "atoms", "pictures"),
+)
+
+_SINGULAR = {"passes": "pass", "summaries": "summary"}
 
 
 @record
@@ -198,7 +205,7 @@ def _check_names(found: list[Resolved]) -> None:
         seen: dict[str, Resolved] = {}
         for one in found:
             for name in getattr(one.plugin, table):
-                what = f"{table[:-2] if table == 'passes' else table[:-1]} {quoted(name)}"
+                what = f"{_SINGULAR.get(table, table[:-1])} {quoted(name)}"
                 if name in seen:
                     raise UsageError(f"{seen[name].named} and {one.named} both define the {what}")
                 seen[name] = one

@@ -17,7 +17,7 @@ from fly_common.quoting import quoted
 from fly_common.record import record
 from fly_common.resolve import entry_points, resolve
 
-from fly_plugin.manifest import Plugin, check
+from fly_plugin.manifest import BUILT_IN, Plugin, check
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -139,6 +139,11 @@ def _distribution(entry: EntryPoint) -> str:
 
 def unknown(name: str, known: list[str], sign: str = "") -> UsageError:
     """The error for an id that nothing has."""
+    if name in BUILT_IN:
+        return UsageError(
+            f"the plugin {quoted(name)} is built in",
+            hint="it is always active: --plugin adds and removes others",
+        )
     shown = ", ".join(known) or "none"
     return UsageError(
         f"there is no plugin {quoted(sign + name)}",

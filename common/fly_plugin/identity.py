@@ -36,9 +36,10 @@ def touches(one: Active, stage: str) -> bool:
     if any(slot.stage == stage for slot in map(find, plugin.slots) if slot):
         return True
     if stage == TRACE:
-        return bool(plugin.dialects or plugin.namespaces)
+        return bool(plugin.dialects or plugin.namespaces or plugin.atoms)
     if stage == OPT:
-        return bool(plugin.dialects or plugin.passes or plugin.backends or plugin.targets)
+        own = plugin.dialects or plugin.atoms or plugin.passes
+        return bool(own or plugin.backends or plugin.targets)
     return bool(plugin.backends or (stage == LLC and plugin.filters))
 
 

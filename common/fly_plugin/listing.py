@@ -8,7 +8,7 @@ from __future__ import annotations
 from fly_common.errors import FlyError
 from fly_common.quoting import shortened
 
-from fly_plugin import discovery, options, slots
+from fly_plugin import built_in, discovery, options, slots
 from fly_plugin.activation import Active
 from fly_plugin.discovery import Resolved
 
@@ -18,14 +18,16 @@ if TYPE_CHECKING:
     from typing import Any
 
 
+BUILT_IN = "built in"
 _TABLES = (
-    *("slots", "passes", "filters", "dialects", "namespaces"),
-    *("targets", "backends", "devices"),
+    *("slots", "passes", "filters", "dialects", "namespaces", "atoms"),
+    *("targets", "backends", "devices", "summaries", "pictures"),
 )
 
 
 def plugins(active: Iterable[Active]) -> list[dict[str, Any]]:
-    """Returns what is known of each plugin: the active ones in their order, then the others."""
+    """Returns what is known of each plugin: the active ones in their order, then the others, then
+    what is built in."""
     rows = [_row(one.resolved, "active", one) for one in active]
     known = {row["id"] for row in rows}
     for name, entries in discovery.available().items():
@@ -38,7 +40,8 @@ def plugins(active: Iterable[Active]) -> list[dict[str, Any]]:
                 rows.append(_row(discovery.of_entry(entry), "available"))
             except FlyError as error:
                 rows.append(_broken(name, entry, error))
-    return rows
+    own = (Resolved(one, one.version, built_in.DISTRIBUTION, "") for one in built_in.plugins())
+    return [*rows, *(_row(one, BUILT_IN) for one in own)]
 
 
 def _row(one: Resolved, state: str, active: Active | None = None) -> dict[str, Any]:
@@ -98,9 +101,10 @@ def _reason(error: Exception) -> str:
 def plugins_text(active: Iterable[Active]) -> str:
     """Returns the listing of plugins for people."""
     rows = plugins(active)
-    if not rows:
-        return "no plugins are installed\n"
-    return "\n".join(_plugin_text(row) for row in rows)
+    shown = [_plugin_text(row) for row in rows]
+    if all(row["state"] == BUILT_IN for row in rows):
+        shown.insert(0, "no plugins are installed\n")
+    return "\n".join(shown)
 
 
 def _plugin_text(row: dict[str, Any]) -> str:

@@ -2,8 +2,9 @@
 
 On an MLIR module, `fly.plugins = ["hello@0.1.0"]`; without a version if a program asks for a plugin
 that was not active. In LLVM IR, the named metadata `!fly.plugins`, only with the plugins that have
-something in a later stage. A stage compares them with its active plugins. It never imports one
-because its input names it.
+something in a later stage. In objects, the section `.fly.plugins`, only with those that have
+something at a slot of the link; it has each stamp with a ";" behind it. A stage compares them with
+its active plugins. It never imports one because its input names it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 ATTRIBUTE = "fly.plugins"
 LATER = "fly.later_plugins"  # those that LLVM IR is stamped with
+LINKED = "fly.linked_plugins"  # those that objects are stamped with
+SECTION = ".fly.plugins"
 _IN_MLIR = re.compile(
     r"^(?:builtin\.)?module\b[^\n]*?attributes \{[^\n]*?\bfly\.plugins = \[([^\]\n]*)\]",
     re.MULTILINE,
@@ -36,32 +39,48 @@ def of_active() -> list[str]:
 
 def of_later() -> list[str]:
     """Returns the stamps of the active plugins that have something behind fly-opt-py."""
-    return [one.stamp for one in active() if _is_later(one.plugin.slots)]
+    return [one.stamp for one in active() if _is_in(one.plugin.slots, LLC, LINK)]
 
 
-def _is_later(names: Iterable[str]) -> bool:
+def of_linked() -> list[str]:
+    """Returns the stamps of the active plugins that have something at a slot of the link."""
+    return [one.stamp for one in active() if _is_in(one.plugin.slots, LINK)]
+
+
+def _is_in(names: Iterable[str], *stages: str) -> bool:
     found = (find(name) for name in names)
-    return any(slot is not None and slot.stage in (LLC, LINK) for slot in found)
+    return any(slot is not None and slot.stage in stages for slot in found)
 
 
-def check(stamps: Iterable[str], where: str, stage: str) -> None:
-    """Raises InputError if one of the plugins is not active, or active with another version."""
+def section(stamps: Iterable[str]) -> str:
+    """Returns the text of an object's section."""
+    return "".join(f"{stamp};" for stamp in stamps)
+
+
+def in_section(data: bytes) -> list[str]:
+    """Returns the stamps of an object's section; several objects' sections may be one."""
+    return [stamp for stamp in data.decode(errors="replace").split(";") if stamp.strip()]
+
+
+def check(stamps: Iterable[str], where: str, stage: str, what: str = "module") -> None:
+    """Raises InputError if one of the plugins is not active, or active with another version. `what`
+    has the stamps."""
     versions = {one.id: one.resolved.version for one in active()}
     for stamp in stamps:
         name, at, version = stamp.partition("@")
         if name not in versions:
             made = "was made with" if at else "asks for"
             raise InputError(
-                f"the module {made} the plugin {stamp}, which is not active",
+                f"the {what} {made} the plugin {stamp}, which is not active",
                 place=Place(where),
                 hint=f"{stage} --plugin={name}, or {VARIABLE}={name} for all stages",
             )
         if at and versions[name] != version:
             raise InputError(
-                f"the module was made with the plugin {stamp}, and {name}@{versions[name]} is"
+                f"the {what} was made with the plugin {stamp}, and {name}@{versions[name]} is"
                 " active",
                 place=Place(where),
-                hint="make the module again with this version",
+                hint=f"make the {what} again with this version",
             )
 
 

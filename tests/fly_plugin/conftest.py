@@ -1,1 +1,1 @@
-from plugins import checks, hello, here, site  # noqa: F401
+from plugins import checks, example, hello, here, site  # noqa: F401

@@ -14,7 +14,7 @@ from fly_run.devices.registry import open_device
 from fly_run.launch import reports
 from planted import DEVICES, bounds_kernels, check_line, on, seen
 from planted.bounds_kernels import CASES, floats
-from plugins import PLUGINS
+from plugins import SHIPPED
 
 import fly
 import fly.expr as fx
@@ -330,7 +330,7 @@ def test_a_pipe(checks, tmp_path: Path):
     (tmp_path / "k.py").write_text(KERNEL)
     for name in "ab":
         np.save(tmp_path / f"{name}.npy", np.zeros(100, np.float32))
-    paths = f"{checks.folder}:{PLUGINS / 'bounds'}"
+    paths = f"{checks.folder}:{SHIPPED / 'bounds'}"
     pipe = (
         "fly-trace k.py | fly-opt-py --target gfx942 | opt -S -O3 | fly-llc | fly-link > k.hsaco"
         " && unset FLY_PLUGINS && fly-run k.hsaco A=a.npy B=b.npy"

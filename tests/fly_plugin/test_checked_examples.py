@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from plugins import CHECKS, EXAMPLES, PLUGINS
+from plugins import CHECKS, EXAMPLES, SHIPPED
 
 # Prints a digest of what each call of a compiled function leaves in its arguments and results.
 PROGRAM = """
@@ -58,7 +58,7 @@ def examples() -> list[str]:
 
 @pytest.mark.parametrize("target", ["gfx942", "gfx1100", "sm_90a"])
 def test_the_examples(target, examples, checks, tmp_path):
-    paths = [str(checks.folder), *(str(PLUGINS / name) for name in CHECKS)]
+    paths = [str(checks.folder), *(str(SHIPPED / name) for name in CHECKS)]
     variables = {
         "PYTHONPATH": ":".join(paths),
         "FLY_TARGET": target,

@@ -1,6 +1,6 @@
 """Plugins as users have them: packages in an environment of their own, outside the checkout.
 
-The README of examples/plugins/hello and docs/plugins.md are typed there, literally.
+The READMEs of the plugins in examples/plugins and docs/plugins.md are typed there, literally.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ import subprocess
 import sys
 import sysconfig
 import venv
+import zipfile
 from pathlib import Path
 
 import pytest
 from console import pattern, sessions
 from fly_common import toolchain
 from fly_common.errors import UsageError
-from plugins import CHECKS, HELLO, PLUGINS, ROOT
+from plugins import HELLO, ROOT, SHIPPED
 
 from fly.plugins import template
 
@@ -87,15 +88,65 @@ def typed(page: Path, folder: Path, environment: dict[str, str]) -> None:
         )
 
 
-def test_the_readme_of_hello(environment, tmp_path):
-    source = shutil.copytree(HELLO, tmp_path / "source")
-    typed(HELLO / "README.md", source, environment)
+PLUGINS = sorted(path.parent.name for path in SHIPPED.glob("*/pyproject.toml"))
 
 
-@pytest.mark.parametrize("name", CHECKS)
-def test_the_readme_of_a_check(name, environment, tmp_path):
-    source = shutil.copytree(PLUGINS / name, tmp_path / "source")
-    typed(PLUGINS / name / "README.md", source, environment)
+def test_every_folder_is_a_plugin():
+    folders = [path.name for path in SHIPPED.iterdir() if path.is_dir()]
+    assert sorted(folders) == PLUGINS
+    assert {"dpp", "hello"} <= set(PLUGINS)
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_the_readme_of_each_plugin(name, environment, tmp_path):
+    """In an environment of its own, the page installs the plugin, uses it in a pipe by flags or by
+    FLY_PLUGINS, and from @fly.jit."""
+    source = shutil.copytree(SHIPPED / name, tmp_path / "source")
+    page = (source / "README.md").read_text()
+    assert f"FLY_PLUGINS={name}" in page
+    assert f'plugins=["{name}"' in page
+    typed(source / "README.md", source, environment)
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_each_plugin_is_built_as_a_wheel(name, environment, tmp_path):
+    """Its record, as an entry point, and all modules to which it refers are in the wheel."""
+    source = shutil.copytree(SHIPPED / name, tmp_path / "source")
+    built = tmp_path / "wheels"
+    words = ("pip", "wheel", "-q", ".", "-w", built)
+    subprocess.run([*map(str, words)], cwd=source, env=environment, check=True)
+    (wheel,) = built.iterdir()
+    with zipfile.ZipFile(wheel) as archive:
+        inside = set(archive.namelist())
+        (entries,) = (one for one in inside if one.endswith("entry_points.txt"))
+        assert f"{name} = fly_{name}:PLUGIN" in archive.read(entries).decode()
+    shutil.rmtree(source)
+    words = ("pip", "install", "-q", wheel)
+    subprocess.run([*map(str, words)], cwd=tmp_path, env=environment, check=True)
+    check = """
+import sys
+from fly_common.resolve import resolve
+from fly_plugin.discovery import of_name
+plugin = of_name(sys.argv[1]).plugin
+assert plugin.references
+for one in plugin.references:
+    if one.partition(".")[0].partition(":")[0] in plugin.packages:
+        resolve(one) if ":" in one else __import__(one)
+"""
+    python = tmp_path / "venv" / "bin" / "python"
+    done = subprocess.run(
+        [str(python), "-c", check, name],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    listed = {one for one in inside if one.endswith(".py")}
+    assert listed == {
+        path.relative_to(SHIPPED / name).as_posix()
+        for path in (SHIPPED / name / f"fly_{name}").rglob("*.py")
+    }
 
 
 def test_the_readme_of_a_plugin_that_is_made_from_the_template(environment, tmp_path):

@@ -7,6 +7,7 @@ import re
 import shutil
 
 import pytest
+from fly_image.elf import Elf
 from plugins import EXAMPLES, HELLO, Site
 
 TOOLS = ("fly-trace", "fly-opt-py", "fly-llc", "fly-link", "fly-run")
@@ -90,6 +91,16 @@ def pipe(site: Site, target: str, *flags: str, **env: str) -> dict[str, bytes]:
     return made
 
 
+def code(data: bytes) -> object:
+    """An object or image without the stamps of plugins, and what counts sections; PTX without the
+    sections in its comments."""
+    if not data.startswith(b"\x7fELF"):
+        return re.sub(rb"^[ \t]*//\.fly.*\n", b"", data, flags=re.MULTILINE)
+    names = (".fly.plugins", ".shstrtab", ".strtab", ".symtab", "")
+    sections = Elf.parse(data).sections
+    return {one.name: one.data for one in sections if one.name not in names}
+
+
 @pytest.mark.parametrize("target", ["gfx942", "sm_90a"])
 def test_the_environment_reaches_each_slot_of_a_pipe(site, tmp_path, target):
     """Each slot runs, in the order in which it is listed, and nothing else changes."""
@@ -98,10 +109,9 @@ def test_the_environment_reaches_each_slot_of_a_pipe(site, tmp_path, target):
     found = pipe(site, target, FLY_PLUGINS="busy", NOTES=str(notes))
     plain = pipe(site, target)
     assert notes.read_text().split() == list(SLOTS)
-    # PTX carries the LLVM IR too, which names the plugins.
-    code, same = (one["o"].partition(b"\n//.fly")[0] for one in (found, plain))
-    assert code == same
-    assert target == "sm_90a" or found["image"] == plain["image"]
+    # Objects name the plugins with something at the link; PTX carries the LLVM IR too.
+    assert code(found["o"]) == code(plain["o"])
+    assert target == "sm_90a" or code(found["image"]) == code(plain["image"])
     listed = site.ok("fly-llc", "--plugin=busy", "--list-slots").decode().splitlines()
     assert [line.split()[0] for line in listed if line.endswith("[busy]")] == list(SLOTS)
 
@@ -188,6 +198,7 @@ def test_list_plugins(site):
     site.install("a", "version='3', passes={'a-b': 'm:X'}, slots={'opt.end': 'm:y'}, requires=()")
     site.install("broken", source="1/0")
     shown = site.ok("fly-link", "--plugin=a", "--list-plugins").decode()
+    shown = shown.partition("\nrocm (")[0]
     assert shown == (
         "a (dist-a 3): active, by --plugin\n  slots      opt.end\n  passes     a-b\n\n"
         "broken (dist-broken 1.0): broken\n"
@@ -195,7 +206,7 @@ def test_list_plugins(site):
         " division by zero\n"
     )
     rows = json.loads(site.ok("fly-llc", "--list-plugins", "--json", FLY_PLUGINS="a"))
-    assert [(row["id"], row["state"], row["by"]) for row in rows] == [
+    assert [(row["id"], row["state"], row["by"]) for row in rows[:2]] == [
         ("a", "active", "FLY_PLUGINS"),
         ("broken", "broken", ""),
     ]
@@ -205,7 +216,9 @@ def test_list_plugins(site):
 
 
 def test_list_plugins_without_any(site):
-    assert site.ok("fly-trace", "--list-plugins") == b"no plugins are installed\n"
+    shown = site.ok("fly-trace", "--list-plugins")
+    assert shown.startswith(b"no plugins are installed\n\nrocm (fly-filters ")
+    assert shown.count(b"): built in\n") == shown.count(b"): ")
 
 
 def test_no_plugin_from_the_input(site):
@@ -259,6 +272,57 @@ def test_code_generation_checks_the_stamp_of_its_plugins(site):
         "<stdin>: the module was made with the plugin late@1.0, which is not active",
     )
     assert site.ok("fly-llc", "--plugin=late", input=optimised).startswith(b"\x7fELF")
+
+
+@pytest.mark.parametrize("target", ["gfx942", "sm_90a"])
+def test_the_link_checks_the_stamp_of_its_plugins(site, target):
+    """Objects and PTX name the plugins with something at the link."""
+    make = "def make(): return lambda data: data"
+    site.install("last", "slots={'link.end': 'pkg_last.f:make'}", f=make)
+    site.install("late", "slots={'llc.end': 'pkg_late.f:make'}", f=make)
+    made = pipe(site, target, "--plugin=late", "--plugin=last")
+    assert b"last@1.0;" in made["o"]
+    assert b"late@1.0;" not in made["o"]
+    code, said, rest = site.error("fly-link", input=made["o"])
+    assert (code, said) == (
+        1,
+        "<stdin>: the object was made with the plugin last@1.0, which is not active",
+    )
+    assert rest.startswith("  fly-link --plugin=last, or FLY_PLUGINS=last for all stages")
+    assert site.ok("fly-link", "--plugin=last", input=made["o"]) == made["image"]
+    site.install("last", "version='2', slots={'link.end': 'pkg_last.f:make'}", f=make)
+    _, said, rest = site.error("fly-link", "--plugin=last", input=made["o"])
+    assert said == "<stdin>: the object was made with the plugin last@1.0, and last@2 is active"
+    assert rest.startswith("  make the object again with this version")
+    # A plugin with nothing at the link leaves no section.
+    other = pipe(site, target, "--plugin=late")["o"]
+    assert b".fly.plugins" not in other
+    assert site.ok("fly-link", input=other)
+
+
+def test_the_link_names_the_object_of_several(site, tmp_path):
+    site.install("last", "slots={'link.begin': 'pkg_last.f:make'}", f="def make(): return bytes")
+    for name, flags in (("plain", ()), ("stamped", ("--plugin=last",))):
+        (tmp_path / f"{name}.o").write_bytes(pipe(site, "gfx942", *flags)["o"])
+    files = [tmp_path / "plain.o", tmp_path / "stamped.o"]
+    _, said, _ = site.error("fly-link", *files)
+    assert "stamped.o: the object was made with the plugin last@1.0, which is not" in said
+
+
+def test_host_programs_name_the_plugins_they_were_made_with(site):
+    site.advertise("hello", "fly_hello:PLUGIN", "fly_hello")
+    shutil.copytree(HELLO / "fly_hello", site.folder / "fly_hello")
+    module = site.ok("fly-trace", "--plugin=hello", HELLO / "kernel.py")
+    words = ("fly-opt-py", "--plugin=hello", "--target", "gfx942", "--emit")
+    assert site.ok(*words, "host", input=module).decode().endswith("\nplugins\n  hello@0.1.0\n")
+    text = site.ok(*words, "host-llvm", input=module)
+    assert b"!fly.plugins = " in text
+    assert b'!{!"hello@0.1.0"}' in text
+    assert site.ok("opt", "-S", "-O1", input=text)
+    module = site.ok("fly-trace", VECTOR_ADD)
+    for emit in ("host", "host-llvm"):
+        words = ("fly-opt-py", "--target", "gfx942", "--emit", emit)
+        assert b"plugins" not in site.ok(*words, input=module)
 
 
 def test_a_printed_pipeline_runs_by_itself(site):
@@ -386,7 +450,8 @@ def test_filters_of_bytes_and_of_mir_may_be_commands(site):
     content = "from fly_plugin.manifest import Command\nFILTER = Command(('cat', '-'))"
     slots = dict.fromkeys(["llvm.begin", "llc.post-ra", "llc.end", "link.end"], "pkg_cat.f:FILTER")
     site.install("cat", f"slots={slots}", f=content)
-    assert pipe(site, "gfx942", "--plugin=cat")["image"] == pipe(site, "gfx942")["image"]
+    found, plain = (pipe(site, "gfx942", *flags)["image"] for flags in (("--plugin=cat",), ()))
+    assert code(found) == code(plain)
 
 
 @pytest.mark.parametrize(
@@ -488,6 +553,33 @@ def open_loud(target, options):
     done = site.run(words[0], "--plugin=dev", *words[1:], input=image)
     assert b"loud: opened" in done.stdout + done.stderr, done.stderr.decode()
     assert b"no such device" in site.run(*words, input=image).stderr
+
+
+def test_a_summary_of_a_plugin(site):
+    """It gets the launches, with --stats their figures; its errors name it."""
+    content = """
+def summary(run, options):
+    (launch,) = run.launches
+    counted = launch.statistics and launch.statistics["flops"]["vector"]
+    return f"{run.device} {run.image.target} {launch.kernel} {launch.grid} {counted}\\n"
+
+def broken(run, options):
+    return 1 / 0
+"""
+    site.install("r", "summaries={'r': 'pkg_r.f:summary'}", f=content)
+    image = pipe(site, "gfx942")["image"]
+    words = ("fly-run", "-", "--plugin=r", "-q", *(f"{name}=zeros(600,f32)" for name in "AB"))
+    kernel = b"vector_add_kernel (3, 1, 1)"
+    for flags, counted in (((), b"None"), (("--bench",), b"None")):
+        done = site.run(*words, *flags, input=image)
+        assert (done.returncode, done.stdout) == (0, b"")
+        assert done.stderr.endswith(b"emulator gfx942 " + kernel + b" " + counted + b"\n")
+    done = site.run(*words, "--stats", "--json", input=image)
+    assert done.stderr == b"emulator gfx942 " + kernel + b" 600\n"
+    assert json.loads(done.stdout)["launches"][0]["flops"] == {"vector": 600, "matrix": 0}
+    site.install("r", "summaries={'r': 'pkg_r.f:broken'}", f=content)
+    _, said, _ = site.error(*words, input=image)
+    assert said == "plugin 'r' (dist-r 1.0): summary r: ZeroDivisionError: division by zero"
 
 
 def test_plugins_at_one_slot_run_in_the_order_of_their_activation(site):

@@ -20,7 +20,7 @@ import planted
 from fly_common.errors import FlyError
 from fly_trace.session.load import find_entry, load_file
 from planted import bounds_kernels, sanitize_kernels
-from plugins import CHECKS, PLUGINS, Site
+from plugins import CHECKS, SHIPPED, Site
 
 from h200_devices.carry import LARGEST, ROOT
 
@@ -33,7 +33,7 @@ def main(out: str, target: str = "sm_90a") -> None:
         sys.path.insert(0, str(site.folder))
         for name in CHECKS:
             site.advertise(name, f"fly_{name}:PLUGIN", f"fly_{name}")
-            sys.path.insert(0, str(PLUGINS / name))
+            sys.path.insert(0, str(SHIPPED / name))
         cases = [*_planted(folder, target), *_examples(folder, target)]
     (folder / "cases.json").write_text(json.dumps({"target": target, "cases": cases}, indent=1))
     size = sum(path.stat().st_size for path in folder.iterdir())

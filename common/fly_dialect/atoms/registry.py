@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import difflib
 import functools
+import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import TypeVar
 
+from fly_common.errors import MissingError
+from fly_common.resolve import resolve
+
 from fly_dialect.atoms.interface import AtomOp
-from fly_dialect.extension import extension_of, extensions
+from fly_dialect.extension import extension_of, extensions, plugins_atoms
+from fly_dialect.types import read_body
 
 _UNIVERSAL = {
     "fly_dialect.atoms.universal": (
@@ -22,6 +27,7 @@ _UNIVERSAL = {
         "fly.universal_fma",
     )
 }
+_TYPE = re.compile(r"!([a-z]\w*(?:\.\w+)+)(?:<(.*)>)?", re.DOTALL)
 _FAMILIES: dict[str, type[AtomOp]] = {}
 _Op = TypeVar("_Op", bound=type[AtomOp])
 
@@ -54,6 +60,20 @@ def family(name: str) -> type[AtomOp]:
             f"unknown instruction !{name}{f'; did you mean !{near[0]}?' if near else ''}"
         )
     return _FAMILIES[name]
+
+
+def of_plugin(text: str) -> AtomOp | None:
+    """The instruction of an active plugin with the type `text`, as "!hello.mma<16>". None if no
+    plugin has one of this name. Raises ValueError if its class doesn't read the text, MissingError
+    if there is no such class."""
+    match = _TYPE.fullmatch(text)
+    reference = plugins_atoms().get(match[1]) if match else None
+    if match is None or reference is None:
+        return None
+    found, name = resolve(reference), match[1]
+    if not isinstance(found, type) or not issubclass(found, AtomOp) or name != found.NAME:
+        raise MissingError(f"{reference} is not the class of an instruction with NAME {name}")
+    return read_body(found.read, match[2] or "")
 
 
 def homes() -> dict[str, str]:

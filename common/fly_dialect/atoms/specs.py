@@ -136,8 +136,10 @@ def _atom(scanner: Scanner) -> AtomSpec | TiledSpec | AtomOp | str:
     """Parses an atom or an instruction; returns other text unchanged."""
     text = reading.element(scanner)
     parts = split_type(text)
-    read = reader(f"{parts[0]}.{parts[1]}") if parts else None
-    return read_body(read, parts[2]) if parts and read else text
+    if parts is None:
+        return registry.of_plugin(text) or text
+    read = reader(f"{parts[0]}.{parts[1]}")
+    return read_body(read, parts[2]) if read else text
 
 
 def _read_copy_atom(scanner: Scanner) -> CopyAtomSpec:

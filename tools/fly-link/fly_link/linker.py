@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from fly_link.backends.interface import Linker
 
 DEFAULTS = Options()
+STAMPS = b".fly.plugins"  # the section with the plugins that the link of an object needs
 
 
 def link(
@@ -36,6 +37,10 @@ def link(
 
     names = names or _numbered(len(objects))
     with process.limited(options.timeout):
+        if any(STAMPS in one for one in objects):
+            from fly_link import plugin_stamps
+
+            plugin_stamps.check(objects, names)
         if active():
             return _with_plugins(objects, names, options, backend, warn)
         return linker_for(objects[0], backend).link(objects, names, options, warn)

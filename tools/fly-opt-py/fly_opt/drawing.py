@@ -7,7 +7,7 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-NAMES = ("tile", "element", "vector", "target")
+NAMES = ("tile", "element", "vector", "target", "picture")
 
 
 def svg(text: str | None, options: str | None) -> bytes:
@@ -31,7 +31,7 @@ def _read(options: str) -> dict[str, Any]:
             raise UsageError(
                 f"--draw-with: no such option: {word}", hint=f"NAME=VALUE of {', '.join(NAMES)}"
             )
-        if name in ("element", "target"):
+        if name in ("element", "target", "picture"):
             found[name] = value
         elif name == "tile":
             extents = re.fullmatch(r"([1-9]\d{0,8})[x,]([1-9]\d{0,8})", value)

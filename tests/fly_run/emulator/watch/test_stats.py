@@ -171,6 +171,7 @@ add on gfx942: grid 2, block 64: 2 waves, 30 wave instructions
   memory     0 bytes LDS per workgroup, 0 scratch per lane
   lanes      86.3 % active in vector instructions
   branches   2 conditional, 1 of them with only a part of the work items active
+  FLOPs      100 vector
 
 kind        instructions  share   lanes active
 VALU        10            33.3 %  91.2 %

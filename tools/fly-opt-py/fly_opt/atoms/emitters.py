@@ -10,6 +10,7 @@ from fly_common.record import record
 from fly_dialect.atoms.interface import AtomOp, CopyOp, MmaOp
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import type_of
+from fly_dialect.extension import plugins_emitter
 from fly_dialect.types import MemRefSpec
 
 from fly_opt.ir import pointers
@@ -115,8 +116,11 @@ def _found(table: dict[type[AtomOp], Any], op: AtomOp) -> Any:
     if type(op) not in table:
         # The modules that register emitters are imported when a backend's first atom is lowered.
         lowering = interface.of_name(op.NAME)
+        own = plugins_emitter(op.NAME)
         for name in ("fly_opt.atoms.universal",) if lowering is None else lowering.emitters:
             importlib.import_module(name)
+        if own is not None:
+            importlib.import_module(own)
     if type(op) not in table:
         raise ValueError(f"there is no lowering for {op}")
     return table[type(op)]

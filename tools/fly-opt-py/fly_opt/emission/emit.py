@@ -96,9 +96,8 @@ def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Mod
         return flat
     attributes["llvm.target_triple"] = ir.StringAttr.get(target.triple)
     attributes["llvm.data_layout"] = ir.StringAttr.get(target.data_layout)
-    if "fly.host_program" in top.attributes:
-        program = top.attributes["fly.host_program"].value
-        lines = interface.of_target(target).host_program(program)
+    lines = _sections(top, target)
+    if lines:
         attributes["llvm.module_asm"] = ir.ArrayAttr.get([ir.StringAttr.get(x) for x in lines])
     flags = interface.of_target(target).module_flags()
     if not any(_is_defined(child.operation) for child in flat.body):
@@ -107,6 +106,24 @@ def _flatten(module: ir.Module, target: Target | None, source: Source) -> ir.Mod
     if flags:
         flat.body.append(ir.Operation.parse(f"llvm.module_flags [{', '.join(flags)}]"))
     return flat
+
+
+def _sections(top: ir.Operation, target: Target) -> list[str]:
+    """Returns the module assembly for the sections of the object: the host program, and the stamps
+    of plugins that the link needs, in the same way."""
+    write = interface.of_target(target).host_program
+    lines: list[str] = []
+    if "fly.host_program" in top.attributes:
+        lines += write(top.attributes["fly.host_program"].value)
+    if "fly.linked_plugins" in top.attributes:
+        from fly_host.section import SECTION
+        from fly_plugin import stamps
+
+        from fly_opt.passes.plugins.set_plugins import stamps_of
+
+        text = stamps.section(stamps_of(top, stamps.LINKED))
+        lines += [line.replace(SECTION, stamps.SECTION, 1) for line in write(text)]
+    return lines
 
 
 def _is_defined(op: ir.Operation) -> bool:

@@ -182,7 +182,9 @@ class Lowering(Protocol):
         ...
 
     def host_program(self, text: str) -> tuple[str, ...]:
-        """Returns the lines of module assembly that carry the host program to the linker."""
+        """Returns the lines of module assembly that carry the host program to the linker, in the
+        section `.fly.manifest`. Stamps of plugins are carried in the same way, in a section that is
+        named otherwise."""
         ...
 
     def module_flags(self) -> tuple[str, ...]:

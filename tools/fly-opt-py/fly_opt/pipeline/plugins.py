@@ -53,9 +53,9 @@ def _is_ours(slot: slots.Slot) -> bool:
 
 
 def _stamp() -> Step:
-    later = stamps.of_later()
-    options = f"made={','.join(stamps.of_active())}"
-    return Step("fly-set-plugins", f"{options} later={','.join(later)}" if later else options)
+    given = {"made": stamps.of_active(), "later": stamps.of_later(), "linked": stamps.of_linked()}
+    options = (f"{name}={','.join(found)}" for name, found in given.items() if found)
+    return Step("fly-set-plugins", " ".join(options))
 
 
 def at_slot(name: str) -> Elements:

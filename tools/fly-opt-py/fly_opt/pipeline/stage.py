@@ -83,11 +83,11 @@ def run(
             if pipeline.elements[-1:] == (Step(EMIT_HOST),):
                 from fly_opt.emission import emit_host
 
-                return emit_host.emit(module).encode()
+                return (emit_host.emit(module) + _made_with(module.operation)).encode()
             if pipeline.elements[-1:] == (Step(EMIT_HOST_LLVM),):
                 from fly_opt.emission import emit_host
 
-                return emit_host.emit_llvm(module).encode()
+                return _stamped_host(emit_host.emit_llvm(module), module.operation).encode()
             with observer.timed("print"):
                 return fly_text.write(module, locations=options.locations).encode()
         except (UnicodeDecodeError, RuntimeError) as error:
@@ -113,6 +113,27 @@ def _after_emission(text: str, module: ir.Operation, options: Options) -> str:
 
         text = contents.apply("llvm.begin", text.encode()).decode()
     return text
+
+
+def _made_with(module: ir.Operation) -> str:
+    """Returns the end of a host program's listing: the plugins that the module was made with."""
+    if "fly.plugins" not in module.attributes:
+        return ""
+    from fly_opt.passes.plugins.set_plugins import stamps_of
+
+    return "".join(f"{line}\n" for line in ("plugins", f"  {', '.join(stamps_of(module))}"))
+
+
+def _stamped_host(text: str, module: ir.Operation) -> str:
+    """Stamps the LLVM IR of a host program with the plugins that it was made with. No later stage
+    of this project reads it."""
+    if "fly.plugins" not in module.attributes:
+        return text
+    from fly_plugin import stamps
+
+    from fly_opt.passes.plugins.set_plugins import stamps_of
+
+    return stamps.stamped_llvm(text, stamps_of(module))
 
 
 _NO_STRING = "str_from_cstr_and_size"  # the bindings' function that decodes MLIR's bytes

@@ -84,6 +84,11 @@ def open_device(name: str, target: str, options: Options | None = None) -> Devic
     raise UsageError(f"--device {name}: no such device", hint=f"devices: {known}")
 
 
+def owner(name: str) -> str | None:
+    """Returns who has the device `name`, besides plugins, for messages; None if nobody has."""
+    return "fly-run" if name in DEVICES or name in ("auto", COMMAND) else None
+
+
 def numbered(name: str, target: str, number: int) -> str:
     """The name of the GPU of this number where `name` leaves the number open: "cuda:1" for
     "auto"."""

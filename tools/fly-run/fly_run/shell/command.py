@@ -21,6 +21,7 @@ from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.isolation import isolate
 from fly_host.program import Program
 from fly_image.image import Image
+from fly_plugin import active
 
 from fly_run.devices.options import MFMA, Options
 from fly_run.devices.protocol import Device
@@ -32,6 +33,7 @@ from fly_run.shell import argument_text, argument_values, npy, observing, report
 
 if TYPE_CHECKING:
     from fly_run.shell import bench
+    from fly_run.shell.summaries import Launched
 
 TOOL = "fly-run"
 
@@ -114,7 +116,7 @@ def call(call: Call) -> None:
     _check_destinations(held.destinations)
     watch = observing.Watching.of(call)
     with _kept(call, path, data), watch.tracing():
-        outcome, name, remarks, measured = _run(call, image, work, watch, held)
+        outcome, name, remarks, measured, launched = _run(call, image, work, watch, held)
     ran = outcome.ran
     if call.kernel is None and image.program is not None:
         held = held.with_results(image.program, outcome.results)
@@ -127,6 +129,11 @@ def call(call: Call) -> None:
         filter.write_output(measured.json().encode(), None)
     elif measured is not None:
         report.table(measured.rows(), measured.lines())
+    if launched is not None:
+        from fly_run.shell import summaries
+
+        documents = watch.statistics.documents if watch.statistics else ()
+        summaries.show(image, name, launched, documents, measured)
 
 
 def _images(data: bytes, name: str) -> list[Image]:
@@ -277,8 +284,9 @@ def _run(
     work: Callable[[Opened], Outcome],
     watch: observing.Watching,
     held: argument_values.Given,
-) -> tuple[Outcome, str, tuple[str, ...], bench.Report | None]:
-    """Launches; the outcome, the device's name, its remarks, and what --bench measured."""
+) -> tuple[Outcome, str, tuple[str, ...], bench.Report | None, list[Launched] | None]:
+    """Launches; the outcome, the device's name, its remarks, what --bench measured, and the
+    launches if a plugin has a summary."""
     bar = report.ProgressBar()
     options = Options(
         max_instructions=call.max_instructions,
@@ -291,14 +299,25 @@ def _run(
     name = of_backend(call.device, named_backend(call.backend))
     device = open_device(name, image.target, options)
     recorder = _recorder(call, image, device) if call.bench else device
-    opened = Opened(recorder, shared=False)
+    seen = _seen(recorder)
+    opened = Opened(seen or recorder, shared=False)
     try:
         outcome = work(opened)
         measured = _measured(call, image, outcome, recorder, held) if call.bench else None
-        return outcome, device.name, device.remarks, measured
+        launched = None if seen is None else seen.launches
+        return outcome, device.name, device.remarks, measured, launched
     finally:
         bar.close()
         opened.close()
+
+
+def _seen(device: Any) -> Any:
+    """A device that remembers launches for the summaries of plugins, or None without any."""
+    if not active():
+        return None
+    from fly_run.shell import summaries
+
+    return summaries.Recording(device) if summaries.wanted() else None
 
 
 def _recorder(call: Call, image: Image, device: Device) -> Any:

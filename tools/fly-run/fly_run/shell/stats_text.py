@@ -86,6 +86,10 @@ def _summary(one: Document) -> list[Row]:
             " a part of the work items active",
         )
     )
+    flops = one["flops"]
+    if any(flops.values()):
+        shown = [f"{count:,} {kind}" for kind, count in flops.items() if count]
+        rows.append(("FLOPs", ", ".join(shown)))
     return rows
 
 

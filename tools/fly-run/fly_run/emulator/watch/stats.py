@@ -15,6 +15,7 @@ from fly_target import registry
 
 from fly_run.emulator.isa import kinds
 from fly_run.emulator.isa.instruction import Instruction
+from fly_run.emulator.watch import flops
 from fly_run.emulator.watch.measure import Measured
 from fly_run.emulator.watch.observe import Count, Launch, Wants
 from fly_run.emulator.watch.occupancy import occupancy
@@ -69,6 +70,7 @@ def document(launch: Launch, executed: int, counts: Sequence[Count]) -> Document
             launch, [c for c in counts if kinds.kind(c.instruction.mnemonic) in kinds.VECTOR]
         ),
         "branches": _branches(counts),
+        "flops": flops.total(counts),
         "memory": _memory(launch, counts),
         "occupancy": None if held is None else asdict(held),
         "registers": {
