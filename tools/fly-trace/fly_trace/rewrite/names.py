@@ -2,7 +2,8 @@
 
 `liveness` annotates each `if`, `for` and `while` with the names that are read after it
 (`live_out`), and each loop with those read at the start of an iteration (`live_head`). It is
-conservative: a name that a nested function or lambda mentions is live everywhere.
+conservative: a name that a nested function or lambda mentions is live everywhere. Early exits have
+been removed before (`exits`).
 """
 
 from __future__ import annotations
@@ -83,7 +84,6 @@ def liveness(function: ast.FunctionDef | ast.Lambda) -> None:
 class _Liveness:
     def __init__(self, always: Names):
         self.always = always
-        self.loops: list[tuple[Names, Names]] = []  # live at `continue`, live at `break`
 
     def block(self, body: list[ast.stmt], after: Names) -> Names:
         """The live names before the statements, given those after them."""
@@ -101,7 +101,9 @@ class _Liveness:
                 note(node, "live_out", after | self.always)
                 targets = frozenset(assigned([node.target]))
                 used = read(node.target)  # A[i] as a target reads A and i
-                head = self.loop(node, after, lambda inside: (inside - targets) | used, NOTHING)
+                left = getattr(node, "left", None)
+                test = frozenset((left,)) if left else NOTHING
+                head = self.loop(node, after, lambda inside: (inside - targets) | used, test)
                 return head | read(node.iter)
             case ast.While():
                 note(node, "live_out", after | self.always)
@@ -119,10 +121,6 @@ class _Liveness:
                 return read(node.value)
             case ast.Raise():
                 return read(node.exc, node.cause)
-            case ast.Break():
-                return self.loops[-1][1] if self.loops else after
-            case ast.Continue():
-                return self.loops[-1][0] if self.loops else after
             case ast.Assign():
                 return self.store(node.targets, after) | read(*node.targets, node.value)
             case ast.AnnAssign():
@@ -143,13 +141,9 @@ class _Liveness:
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, after: Names, enter, test: Names):
         """Iterates until the live names at the loop head reach a fixpoint."""
-        leave = self.block(node.orelse, after) | after
-        head = leave | test
+        head = after | test
         while True:
-            self.loops.append((head, after))
-            body = enter(self.block(node.body, head))
-            self.loops.pop()
-            grown = head | body
+            grown = head | enter(self.block(node.body, head))
             if grown == head:
                 break
             head = grown
@@ -159,56 +153,6 @@ class _Liveness:
 
 def note(node: ast.AST, name: str, names: Names) -> None:
     setattr(node, name, names)
-
-
-def escapes(body: list[ast.stmt]) -> ast.stmt | None:
-    """The first statement that leaves `body`: return or raise anywhere, or break and continue of an
-    enclosing loop."""
-
-    def visit(node: ast.AST, in_loop: bool) -> ast.stmt | None:
-        if isinstance(node, (ast.Return, ast.Raise)):
-            return node
-        if isinstance(node, (ast.Break, ast.Continue)):
-            return None if in_loop else node
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            return None
-        loop = in_loop or isinstance(node, (ast.For, ast.While))
-        for name, value in ast.iter_fields(node):
-            inner = (
-                loop if name != "orelse" or not isinstance(node, (ast.For, ast.While)) else in_loop
-            )
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and (found := visit(child, inner)):
-                    return found
-        return None
-
-    for node in body:
-        if found := visit(node, False):
-            return found
-    return None
-
-
-def loop_escapes(loop: ast.For | ast.While) -> ast.stmt | None:
-    """The first statement that ends a loop early: its own break or continue, or a return. A raise
-    is not included: it stops the trace wherever it is."""
-
-    def visit(node: ast.AST, own: bool) -> ast.stmt | None:
-        if isinstance(node, ast.Return):
-            return node
-        if isinstance(node, (ast.Break, ast.Continue)):
-            return node if own else None
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            return None
-        inner = own and not isinstance(node, (ast.For, ast.While))
-        for child in children(node):
-            if found := visit(child, inner):
-                return found
-        return None
-
-    for node in loop.body:
-        if found := visit(node, True):
-            return found
-    return None
 
 
 def shared(body: list[ast.stmt]) -> list[str]:

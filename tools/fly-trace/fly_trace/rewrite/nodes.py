@@ -84,10 +84,6 @@ def strings(names: tuple[str, ...]) -> ast.Tuple:
     return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
 
 
-def word(node: ast.stmt) -> ast.Constant:
-    return ast.Constant(type(node).__name__.lower())
-
-
 def span(node: ast.stmt) -> ast.Tuple:
     ends = (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset)
     return ast.Tuple([ast.Constant(number) for number in ends], ast.Load())

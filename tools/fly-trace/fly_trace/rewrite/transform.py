@@ -7,8 +7,8 @@
                                 control.if_(c, then, orelse, get, put, ("x",), 1)
 
 Branches and bodies share the function's own variables (`nonlocal`), so that closures behave as in
-Python. Whether a condition is dynamic is only known while tracing. A construct with an early exit
-(return, break, …) remains Python's, and refuses a dynamic condition at run time.
+Python. Whether a condition is dynamic is only known while tracing. Early exits are removed before
+(`exits`). An `if` with a `raise` remains Python's, and refuses a dynamic condition at run time.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from fly_common.record import field, record
 
 from fly_trace.rewrite import names as analysis
 from fly_trace.rewrite import nodes
+from fly_trace.rewrite.exits import first_raise, restructure
 from fly_trace.rewrite.refused import refuse_syntax
 
 # Python's operator → the method whose in-place form `augmented` calls.
@@ -58,6 +59,7 @@ class Transformer(ast.NodeTransformer):
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """Rewrites a function's body, and drops its decorators. Defaults are left to the caller."""
+        restructure(node)
         analysis.liveness(node)
         given = analysis.parameters(node.args)
         bound = frozenset([*given, *analysis.assigned(node.body)])
@@ -109,12 +111,10 @@ class Transformer(ast.NodeTransformer):
     # -- statements
 
     def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
-        escape = analysis.escapes([*node.body, *node.orelse])
+        raises = _raise_in(node)
         test = self.visit(node.test)
-        if escape is not None:
-            test = nodes.at(
-                nodes.call("static_test", test, nodes.word(escape), nodes.span(escape)), node.test
-            )
+        if raises is not None:
+            test = nodes.at(nodes.call("static_test", test, nodes.span(raises)), node.test)
             return nodes.at(ast.If(test, self.block(node.body), self.block(node.orelse)), node)
         names = analysis.assigned([*node.body, *node.orelse])
         first, count = analysis.ordered(names, node.live_out)  # type: ignore[attr-defined]
@@ -125,18 +125,12 @@ class Transformer(ast.NodeTransformer):
         ]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
         call = nodes.call("if_", test, *made, nodes.strings(first), ast.Constant(count))
+        if getattr(node, "exits", False):
+            call.func.attr = "if_exit"  # type: ignore[attr-defined]
+            call.args.append(ast.Constant(getattr(node, "only", None)))
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_While(self, node: ast.While) -> ast.stmt | list[ast.stmt]:
-        escape = analysis.loop_escapes(node)
-        if escape is not None or node.orelse:
-            word, where = (
-                (nodes.word(escape), escape) if escape else (ast.Constant("else"), node.orelse[0])
-            )
-            test = nodes.at(
-                nodes.call("static_test", self.visit(node.test), word, nodes.span(where)), node.test
-            )
-            return nodes.at(ast.While(test, self.block(node.body), self.block(node.orelse)), node)
         names = analysis.assigned(node.body)
         first, count = analysis.ordered(names, node.live_head)  # type: ignore[attr-defined]
         test = self.nested(
@@ -152,51 +146,42 @@ class Transformer(ast.NodeTransformer):
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
+        exits = getattr(node, "exits", False)
         ranged = nodes.range_call(node.iter)
-        if ranged is None:
+        if ranged is None and not exits:
+            target = self.visit(node.target)
             iterable = nodes.at(nodes.call("items", self.visit(node.iter)), node.iter)
-            return self.python_for(node, iterable)
-        if ranged.keywords:
+            return nodes.at(ast.For(target, iterable, self.block(node.body), []), node)
+        if ranged is not None and ranged.keywords:
             raise refuse_syntax(
                 ranged.keywords[0].value, self.file, "range() takes no keyword arguments", None
             )
-        given = ast.Tuple([self.visit(item) for item in ranged.args], ast.Load())
-        escape = analysis.loop_escapes(node)
-        if escape is not None or node.orelse:
-            word, where = (
-                (nodes.word(escape), escape) if escape else (ast.Constant("else"), node.orelse[0])
-            )
-            call = nodes.call(
-                "python_range", self.visit(ranged.func), given, word, nodes.span(where)
-            )
-            return self.python_for(node, nodes.at(call, node.iter))
         targets = analysis.assigned([node.target])
         inner = [name for name in analysis.assigned(node.body) if name not in targets]
-        first, count = analysis.ordered(inner, node.live_head)  # type: ignore[attr-defined]
-        first = (*first, *targets)
+        first, count = analysis.ordered(
+            [*inner, *targets],
+            node.live_head,  # type: ignore[attr-defined]
+        )
         item = f"__fly_item_{self.count}"
         take = nodes.at(
             ast.Assign([self.visit(node.target)], ast.Name(item, ast.Load())), node.target
         )
         body = self.nested("body", [take, *self.block(node.body)], first, node, item)
         makers = [body, *self.accessors(first, node)]
-        made = [ast.Name(maker.name, ast.Load()) for maker in makers]
-        call = nodes.call(
-            "for_",
-            self.visit(ranged.func),
-            given,
-            *made,
-            nodes.strings(first),
-            ast.Constant(count),
-            nodes.strings(tuple(targets)),
-        )
+        made: list[ast.expr] = [ast.Name(maker.name, ast.Load()) for maker in makers]
+        tail: list[ast.expr] = []
+        if exits:
+            left = getattr(node, "left", None)
+            tail = [nodes.thunk(ast.Name(left, ast.Load())) if left else ast.Constant(None)]
+        if ranged is None:
+            head = [nodes.call("items", self.visit(node.iter))]
+        else:
+            given = ast.Tuple([self.visit(item) for item in ranged.args], ast.Load())
+            head = [self.visit(ranged.func), given]
+        word = ("for_exit" if exits else "for_") if ranged is not None else "each"
+        last = (nodes.strings(first), ast.Constant(count), nodes.strings(tuple(targets)), *tail)
+        call = nodes.call(word, *head, *made, *last)
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.iter)), node)]
-
-    def python_for(self, node: ast.For, iterable: ast.expr) -> ast.For:
-        target = self.visit(node.target)
-        return nodes.at(
-            ast.For(target, iterable, self.block(node.body), self.block(node.orelse)), node
-        )
 
     def visit_With(self, node: ast.With) -> ast.With:
         for item in node.items:
@@ -225,13 +210,17 @@ class Transformer(ast.NodeTransformer):
         return nodes.at(ast.Expr(nodes.at(call, node.test)), node)
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
-        if node.value is None:
+        if node.value is None or getattr(node, "is_made", False):
             return node
-        names = nodes.names_in(node.value)
-        value = self.visit(node.value)
+        return nodes.at(ast.Return(self.returned(node.value)), node)
+
+    def returned(self, node: ast.expr) -> ast.expr:
+        """The value of a `return`."""
+        names = nodes.names_in(node)
+        value = self.visit(node)
         if not (isinstance(names, ast.Constant) and names.value is None):
-            value = nodes.at(nodes.call("returned", value, names), node.value)
-        return nodes.at(ast.Return(value), node)
+            value = nodes.at(nodes.call("returned", value, names), node)
+        return value
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         # The annotation of a local variable is never evaluated.
@@ -240,6 +229,8 @@ class Transformer(ast.NodeTransformer):
         return nodes.at(ast.Assign([self.visit(node.target)], self.visit(node.value)), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        if getattr(node, "is_return", False):
+            return nodes.at(ast.Assign(node.targets, self.returned(node.value)), node)
         node.targets = [self.visit(target) for target in node.targets]
         value = self.visit(node.value)
         if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
@@ -394,3 +385,10 @@ class Transformer(ast.NodeTransformer):
         store = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
         assign = nodes.at(ast.Assign([store], ast.Name("__fly_values", ast.Load())), node)
         return [get, self.nested("put", [assign], names, node, "__fly_values")]
+
+
+def _raise_in(node: ast.If) -> ast.Raise | None:
+    """The first `raise` in an `if`, as it was written."""
+    if hasattr(node, "raises"):
+        return node.raises  # type: ignore[attr-defined]
+    return first_raise([*node.body, *node.orelse])

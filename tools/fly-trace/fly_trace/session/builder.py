@@ -58,6 +58,7 @@ class Builder:
         self.region = 0
         self.regions = 0
         self.frozen = frozen
+        self.exits = 0  # how many early exits under dynamic conditions were traced
         self.entry: Any = None
         self.calls: list[Any] = []
         self.ids: dict[str, Scalar] = {}
@@ -199,16 +200,19 @@ class Builder:
         return scalar.value
 
     @contextmanager
-    def inside(self, block: ir.Block) -> Iterator[None]:
-        """Sets the insertion point to the end of `block`, a new dynamic region."""
+    def inside(self, block: ir.Block, free: bool = False) -> Iterator[None]:
+        """Sets the insertion point to the end of `block`, a new dynamic region. In a `free` one,
+        objects from before it may be modified."""
         ip, region, frozen = self.ip, self.region, self.frozen
-        before = self.frozen = objects.before_region(self)
+        if not free:
+            self.frozen = objects.before_region(self)
         self.ip = ir.InsertionPoint(block)
         self.regions += 1
         self.region = self.regions
         try:
             yield
-            objects.check_region(before)
+            if not free:
+                objects.check_region(self.frozen)
         finally:
             self.ip, self.region, self.frozen = ip, region, frozen
 
