@@ -44,8 +44,13 @@ def entry(I: fx.Tensor[fx.Int32, 8], F: fx.Tensor[fx.Float64, 8], a: fx.Int32, b
 # What `fx` is when Python runs the kernel.
 PYTHON_FX = SimpleNamespace(
     Tensor={},
+    Int8=np.int8,
+    Int16=np.int16,
     Int32=np.int32,
     Int64=np.int64,
+    Uint8=np.uint8,
+    Uint32=np.uint32,
+    Uint64=np.uint64,
     Float64=np.float64,
     range_constexpr=range,
     const_expr=lambda c: c,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from fly_trace.control import carried_values
 from fly_trace.control.carried_values import Carried, Mismatch, Undefined
 from fly_trace.core import locations, tracing
-from fly_trace.rewrite.exits import RETURNED, SKIP, VALUE
+from fly_trace.rewrite.exits import RETURNED, SKIP, STATE, VALUE
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL
 from fly_trace.values.scalars import Scalar
@@ -108,7 +108,7 @@ def _joined(
     merged: list[Any] = []
     for name, x, y in zip(names, a, b, strict=False):
         missing = isinstance(x, Undefined), isinstance(y, Undefined)
-        own = name.startswith("__fly_")
+        own = name.startswith("__fly_") and not name.startswith(STATE)
         unread = [
             (name == VALUE and gone) if own else returns or (skips and gone)
             for (returns, skips), gone in zip(leaves, missing, strict=True)
@@ -225,6 +225,8 @@ class Merging:
 
 def shown(name: str) -> str:
     """A variable's name in messages."""
+    if name.startswith(STATE):
+        return "the loop's state"
     return "the returned value" if name == VALUE else name
 
 

@@ -111,6 +111,7 @@ def for_exit(
     live: int,
     targets: tuple[str, ...],
     left: Left,
+    unroll: Any = None,
 ) -> None:
     """Builds a loop over a range with an early exit. Python runs it over a static range, so that
     conditions on its variable are static. If an exit turns out to be dynamic and the range is long,
@@ -136,6 +137,6 @@ def for_exit(
     if not dynamic(gone) and truth(gone):
         return
     if left is None:
-        for_(range_, arguments, *rest)
+        for_(range_, arguments, *rest, unroll)
     else:
-        for_left(*bounds_of(arguments), *rest, left)
+        for_left(*bounds_of(arguments), *rest, left, unroll)

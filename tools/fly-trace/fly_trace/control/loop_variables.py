@@ -102,7 +102,7 @@ class Carried:
             return now
 
         for index in self.slots:
-            name = self.names[index]
+            name = shown(self.names[index])
             try:
                 _pair(start[index], after[index], leaf)
             except Mismatch as mismatch:
@@ -127,7 +127,7 @@ class Carried:
     def _name_of(self, wanted: Any) -> str:
         for index in self.slots:
             if any(leaf is wanted for leaf in carried_values.leaves(self.before[index])):
-                return self.names[index]
+                return shown(self.names[index])
         return "a variable"
 
     def after(

@@ -38,8 +38,10 @@ def for_(
     names: tuple[str, ...],
     carried: int,
     targets: tuple[str, ...],
+    unroll: Any = None,
 ) -> None:
-    """Builds `for target in range(*arguments): body(target)`. For `names` see Carried."""
+    """Builds `for target in range(*arguments): body(target)`. For `names` see Carried; `unroll` is
+    how many iterations LLVM makes one."""
     builder = tracing.active()
     fixed = not any(map(dynamic, arguments))
     if range_ is not builtins.range or (fixed and (builder is None or builder.host)):
@@ -54,7 +56,9 @@ def for_(
     held = Carried(names, carried, get())
     initial = held.initial(builder)
     trips = trips_of(builder, start, stop, step, dtype)
-    attributes = {"unsignedCmp": builder.attribute("unit")} if trips.unsigned else {}
+    attributes = _annotations(builder, unroll)
+    if trips.unsigned:
+        attributes["unsignedCmp"] = builder.attribute("unit")
     operands = [trips.lower, trips.upper, trips.step, *initial]
     types = [value.type for value in initial]
     loop = builder.op("scf.for", types, operands, attributes, regions=1)
@@ -73,6 +77,22 @@ def for_(
     if held.late_leaves:
         loop = _extended(builder, loop, operands, held, attributes)
     put(held.after(loop.results, end, "a dynamic loop", targets))
+
+
+def _annotations(builder: Builder, unroll: Any) -> dict[str, ir.Attribute]:
+    """The attributes of a loop, which LLVM's optimizer reads."""
+    if unroll is None:
+        return {}
+    if dynamic(unroll) or type(number := static(unroll)) is not int or number < 1:
+        tracing.refuse(
+            f"unroll= of a loop is a positive number, not {tracing.describe(unroll)}",
+            "1 prevents unrolling",
+        )
+    if builder.host:
+        return {}
+    how = "disable = true" if number == 1 else f"count = {number} : i32"
+    text = f"#llvm.loop_annotation<unroll = <{how}>>"
+    return {"llvm.loop_annotation": builder.attribute(text)}
 
 
 def _extended(
@@ -108,6 +128,7 @@ def for_left(
     carried: int,
     targets: tuple[str, ...],
     left: Callable[[], Any],
+    unroll: Any = None,
 ) -> None:
     """Builds a loop over a range that ends early once `left()` is true, as scf.while."""
     builder = tracing.current("a dynamic loop")
@@ -115,7 +136,8 @@ def for_left(
     trips = trips_of(builder, start, stop, step, dtype)
     held = Carried(names, carried, get())
     initial = [trips.lower, *held.initial(builder)]
-    loop, blocks = _while(builder, initial)
+    attributes = _annotations(builder, unroll)
+    loop, blocks = _while(builder, initial, attributes)
     with builder.inside(blocks[0]):
         counter, *values = blocks[0].arguments
         put(held.inside(values))
@@ -135,15 +157,17 @@ def for_left(
         outcome = [after, *held.outcome(builder, begin, end), *held.late_values(builder)]
         builder.op("scf.yield", [], outcome)
     if held.late_leaves:
-        loop = _extended(builder, loop, initial, held, {})
+        loop = _extended(builder, loop, initial, held, attributes)
     _continue_if(builder, loop, condition)
     put(held.after(list(loop.results)[1:], end, "a dynamic loop", targets))
 
 
-def _while(builder: Builder, initial: list[ir.Value]) -> tuple[ir.Operation, list[ir.Block]]:
+def _while(
+    builder: Builder, initial: list[ir.Value], attributes: dict[str, ir.Attribute] | None = None
+) -> tuple[ir.Operation, list[ir.Block]]:
     """An scf.while with two empty blocks."""
     types = [value.type for value in initial]
-    loop = builder.op("scf.while", types, initial, regions=2)
+    loop = builder.op("scf.while", types, initial, attributes, regions=2)
     location = builder.locations.here()
     return loop, [
         region.blocks.append(*types, arg_locs=[location] * len(types)) for region in loop.regions

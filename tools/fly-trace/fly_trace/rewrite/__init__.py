@@ -15,7 +15,7 @@ from typing import Any
 from fly_common.errors import InputError, Place
 
 from fly_trace.core import locations
-from fly_trace.rewrite import nodes
+from fly_trace.rewrite import loop_state, nodes
 from fly_trace.rewrite.nodes import CONTROL, walk
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
@@ -100,13 +100,14 @@ def _functions(file: str, source: str) -> dict[int, list[ast.FunctionDef | ast.L
 def _compile(function: FunctionType) -> CodeType:
     code = function.__code__
     file = code.co_filename
-    node = _node(function)
+    node = _without_defaults(_node(function))
+    loop_state.expand(node, file)
     check(node, file)
     transformer = Transformer(file)
     if isinstance(node, ast.Lambda):
-        new: ast.stmt = ast.Return(transformer.expression(_without_defaults(node)))
+        new: ast.stmt = ast.Return(transformer.expression(node))
     else:
-        plain = transformer.function(_without_defaults(node))
+        plain = transformer.function(node)
         for argument in walk(plain.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None

@@ -28,6 +28,7 @@ from fly_trace.rewrite.nodes import children
 VALUE = "__fly_value"
 RETURNED = "__fly_returned"
 SKIP, LEFT = "__fly_skip_", "__fly_left_"
+STATE = "__fly_state_"  # of a loop with init=
 _LOOPS = (ast.For, ast.While)
 _SCOPES = (*FUNCTIONS, ast.ClassDef)
 

@@ -62,6 +62,11 @@ def arguments(*names: str) -> ast.arguments:
     return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
 
 
+def name(text: str) -> ast.Name:
+    """A name that is read."""
+    return ast.Name(text, ast.Load())
+
+
 def assign(name: str, value: ast.expr) -> ast.Assign:
     return ast.Assign([ast.Name(name, ast.Store())], value)
 

@@ -152,10 +152,14 @@ class Transformer(ast.NodeTransformer):
             target = self.visit(node.target)
             iterable = nodes.at(nodes.call("items", self.visit(node.iter)), node.iter)
             return nodes.at(ast.For(target, iterable, self.block(node.body), []), node)
-        if ranged is not None and ranged.keywords:
-            raise refuse_syntax(
-                ranged.keywords[0].value, self.file, "range() takes no keyword arguments", None
-            )
+        for word in ranged.keywords if ranged is not None else ():
+            if word.arg != "unroll":
+                raise refuse_syntax(
+                    word.value,
+                    self.file,
+                    f"range() takes no {word.arg}=" if word.arg else "range() takes no **",
+                    "it takes init= and unroll=",
+                )
         targets = analysis.assigned([node.target])
         inner = [name for name in analysis.assigned(node.body) if name not in targets]
         first, count = analysis.ordered(
@@ -180,7 +184,9 @@ class Transformer(ast.NodeTransformer):
             head = [self.visit(ranged.func), given]
         word = ("for_exit" if exits else "for_") if ranged is not None else "each"
         last = (nodes.strings(first), ast.Constant(count), nodes.strings(tuple(targets)), *tail)
-        call = nodes.call(word, *head, *made, *last)
+        given = [word for word in ranged.keywords if word.arg] if ranged is not None else []
+        keywords = [nodes.at(ast.keyword(one.arg, self.visit(one.value)), one) for one in given]
+        call = nodes.call(word, *head, *made, *last, keywords=keywords)
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.iter)), node)]
 
     def visit_With(self, node: ast.With) -> ast.With:
