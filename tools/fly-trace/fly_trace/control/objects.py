@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -130,6 +130,14 @@ def target(container: Any) -> Any:
     return container
 
 
+def deleted_from(container: Any) -> Any:
+    """The `x` of `del x[i]`."""
+    if isinstance(container, Tensor):
+        tracing.refuse("an element of a tensor can't be deleted", "store another value")
+    _check_change(container, "`del`")
+    return container
+
+
 def target_attribute(thing: Any) -> Any:
     """The `x` of `x.a = …`."""
     if isinstance(thing, (Tensor, Scalar)):
@@ -182,6 +190,8 @@ _HARMLESS = frozenset(
     (len, isinstance, issubclass, callable, id, abs, round, divmod, getattr, hasattr)
 )
 _HARMLESS_TYPES = frozenset((range, int, float, bool, type, slice))
+# Builtin functions of dynamic values → what is called instead.
+TRACED: dict[Any, Callable[..., Any]] = {}
 _DEPTH = 64  # nested calls; more are taken for infinite recursion
 
 
@@ -195,6 +205,11 @@ def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
             return function(*arguments, **named)
         if function in _REFUSED:
             tracing.refuse(*_REFUSED[function])
+        if function in TRACED and tracing.active() is not None:
+            for argument in arguments:
+                if hasattr(type(argument), "__next__"):
+                    _check_change(argument, _name(function))
+            return TRACED[function](*arguments, **named)
         if function in (setattr, delattr) and arguments:
             target_attribute(arguments[0])
     elif kind is type and function in _HARMLESS_TYPES:

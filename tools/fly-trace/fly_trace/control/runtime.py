@@ -6,12 +6,23 @@ import operator
 import sys
 from typing import Any
 
-from fly_trace.control import carried_values
+from fly_common.errors import FlyError
+
 from fly_trace.control.branches import Thunk, branch, dynamic, if_, if_exit, truth
+from fly_trace.control.builtin_functions import contains
 from fly_trace.control.carried_values import Undefined
 from fly_trace.control.iterations import each, for_exit
 from fly_trace.control.loops import for_, while_
-from fly_trace.control.objects import augmented, call, item, items, target, target_attribute
+from fly_trace.control.matching import match
+from fly_trace.control.objects import (
+    augmented,
+    call,
+    deleted_from,
+    item,
+    items,
+    target,
+    target_attribute,
+)
 from fly_trace.core import tracing
 from fly_trace.core.locations import Position
 from fly_trace.core.tracing import describe
@@ -23,8 +34,10 @@ from fly_trace.values.scalars import Scalar
 
 # Re-exported for rewritten code.
 __all__ = [
+    "FlyError",
     "augmented",
     "call",
+    "deleted_from",
     "each",
     "for_",
     "for_exit",
@@ -32,6 +45,7 @@ __all__ = [
     "if_exit",
     "item",
     "items",
+    "match",
     "target",
     "target_attribute",
     "while_",
@@ -42,6 +56,10 @@ Span = tuple[int, int, int, int]  # line, column, end line, end column
 
 def undefined(name: str) -> Undefined:
     return Undefined(name)
+
+
+def deleted(name: str) -> Undefined:
+    return Undefined(name, f"`{name}` is deleted")
 
 
 def load(value: Any) -> Any:
@@ -115,9 +133,13 @@ _COMPARE = {
     "LtE": operator.le,
     "Gt": operator.gt,
     "GtE": operator.ge,
-    "In": lambda a, b: a in b,
-    "NotIn": lambda a, b: a not in b,
+    "In": lambda a, b: contains(b, a),
+    "NotIn": lambda a, b: not_(contains(b, a)),
 }
+
+
+def in_(item: Any, container: Any) -> Any:
+    return contains(container, item)
 
 
 def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
@@ -171,6 +193,23 @@ def static_test(test: Any, span: Span) -> bool:
     return truth(test)
 
 
+class context:
+    """The context manager of a `with`: `__enter__` and `__exit__` are traced, and an error of the
+    kernel is never suppressed."""
+
+    def __init__(self, manager: Any):
+        self.manager = manager
+
+    def __enter__(self) -> Any:
+        return call(self.manager.__enter__)
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> bool:
+        suppressed = call(self.manager.__exit__, kind, error, traceback)
+        if dynamic(suppressed):
+            tracing.refuse("__exit__ returns a dynamic value")
+        return truth(suppressed) and not isinstance(error, FlyError)
+
+
 def returned(value: Any, names: Any) -> Any:
     """The value of `return value`, where a plain name stands in it. `names` has the names in the
     form of the value, None for what is written otherwise. The last one that a host function's trace
@@ -178,18 +217,6 @@ def returned(value: Any, names: Any) -> Any:
     builder = tracing.active()
     if builder is not None and builder.host:
         builder.returned = value, names
-    return value
-
-
-def static_subject(value: Any) -> Any:
-    """The subject of a `match`."""
-
-    def check(leaf: Any) -> Any:
-        if isinstance(leaf, Scalar):
-            tracing.refuse("`match` on a dynamic value", "use if/elif with ==")
-        return leaf
-
-    carried_values.transform(value, check)
     return value
 
 

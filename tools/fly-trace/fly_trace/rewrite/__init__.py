@@ -15,7 +15,7 @@ from typing import Any
 from fly_common.errors import InputError, Place
 
 from fly_trace.core import locations
-from fly_trace.rewrite import loop_state, nodes
+from fly_trace.rewrite import loop_state, nodes, patterns
 from fly_trace.rewrite.nodes import CONTROL, walk
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
@@ -103,6 +103,7 @@ def _compile(function: FunctionType) -> CodeType:
     node = _without_defaults(_node(function))
     loop_state.expand(node, file)
     check(node, file)
+    patterns.expand(node)
     transformer = Transformer(file)
     if isinstance(node, ast.Lambda):
         new: ast.stmt = ast.Return(transformer.expression(node))

@@ -173,14 +173,11 @@ class _Exits:
         return moves is not None
 
     def inner(self, node: ast.stmt) -> None:
-        """Rewrites the blocks of `with`, `match` and `try`."""
+        """Rewrites the blocks of `with` and `try`."""
         match node:
             case ast.With():
                 node.body = self.block(node.body)
-            case ast.Match():
-                for case in node.cases:
-                    case.body = self.block(case.body)
-            case ast.Try() | ast.TryStar():
+            case ast.Try():
                 exits = exits_of_all(node.body)
                 node.body = self.block(node.body)
                 for handler in node.handlers:
@@ -264,7 +261,7 @@ class _Exits:
                 inner = getattr(node, name, None)
                 if isinstance(inner, list) and not isinstance(node, _SCOPES):
                     setattr(node, name, self.pruned(inner) if inner else [])
-            for one in [*getattr(node, "handlers", ()), *getattr(node, "cases", ())]:
+            for one in getattr(node, "handlers", ()):
                 one.body = self.pruned(one.body)
         return out or [nodes.at(ast.Pass(), body[0])]
 

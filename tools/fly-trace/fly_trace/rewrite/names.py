@@ -25,17 +25,17 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             found[node.id] = None
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found[node.name] = None
             for decorator in node.decorator_list:
                 visit(decorator)
             return
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update((one.asname or one.name.partition(".")[0], None) for one in node.names)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
             found[node.name] = None
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            found[node.rest] = None
         elif isinstance(node, (*COMPREHENSIONS, ast.Lambda)):
             return
         for child in children(node):
@@ -112,11 +112,18 @@ class _Liveness:
                 return self.block(node.body, after) | read(
                     *(item.context_expr for item in node.items)
                 )
-            case ast.Match():
-                live = after
-                for choice in node.cases:
-                    live |= self.block(choice.body, after) | read(choice.pattern, choice.guard)
-                return live | read(node.subject)
+            case ast.Try():
+                behind = self.block(node.finalbody, after) | after
+                caught = behind
+                for handler in node.handlers:
+                    caught |= self.block(handler.body, behind) | read(handler.type)
+                # An exception may be raised anywhere in the body.
+                before, self.always = self.always, self.always | caught
+                live = self.block(node.body, self.block(node.orelse, behind)) | caught
+                self.always = before
+                return live
+            case ast.Delete():
+                return self.store(node.targets, after) | read(*node.targets)
             case ast.Return():
                 return read(node.value)
             case ast.Raise():
@@ -156,13 +163,14 @@ def note(node: ast.AST, name: str, names: Names) -> None:
 
 
 def shared(body: list[ast.stmt]) -> list[str]:
-    """The names that control flow assigns, whose branches and bodies become nested functions."""
+    """The names that may lack a value: those that control flow assigns, whose branches and bodies
+    become nested functions, and those that `del` unbinds."""
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)):
             return
-        if isinstance(node, (ast.If, ast.For, ast.While)):
+        if isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.Delete)):
             found.update(dict.fromkeys(assigned([node])))
             return
         for child in children(node):

@@ -191,24 +191,42 @@ class Transformer(ast.NodeTransformer):
 
     def visit_With(self, node: ast.With) -> ast.With:
         for item in node.items:
-            if not nodes.is_fastmath(item.context_expr) or item.optional_vars is not None:
-                raise refuse_syntax(
-                    node,
-                    self.file,
-                    "`with` can't be used in a kernel",
-                    'except for fast-math flags: with fx.fastmath("contract"):',
-                )
-            item.context_expr = self.visit(item.context_expr)
+            entered = self.visit(item.context_expr)
+            if not nodes.is_fastmath(item.context_expr):
+                entered = nodes.at(nodes.call("context", entered), item.context_expr)
+            item.context_expr = entered
+            if item.optional_vars is not None:
+                item.optional_vars = self.visit(item.optional_vars)
         return nodes.at(ast.With(node.items, self.block(node.body)), node)
 
-    def visit_Match(self, node: ast.Match) -> ast.Match:
-        node.subject = nodes.at(
-            nodes.call("static_subject", self.visit(node.subject)), node.subject
-        )
-        for case in node.cases:
-            case.guard = case.guard and self.visit(case.guard)
-            case.body = self.block(case.body)
-        return node
+    def visit_Try(self, node: ast.Try) -> ast.Try:
+        body = self.block(node.body)
+        handlers = []
+        for one in node.handlers:
+            caught, name, inner = one.type and self.visit(one.type), one.name, self.block(one.body)
+            if name is not None:  # Python unbinds the name at the handler's end
+                held = f"__fly_error_{self.count}"
+                first = nodes.assign(name, ast.Name(held, ast.Load()))
+                last = nodes.assign(name, nodes.call("undefined", ast.Constant(name)))
+                inner, name = [nodes.at(first, one), *inner, nodes.at(last, one)], held
+            handlers.append(nodes.at(ast.ExceptHandler(caught, name, inner), one))
+        # The kernel's own errors, and those under a dynamic condition, end the trace.
+        refusal = ast.Attribute(ast.Name(nodes.CONTROL, ast.Load()), "FlyError", ast.Load())
+        if handlers:
+            first = nodes.at(ast.ExceptHandler(refusal, None, [ast.Raise()]), handlers[0])
+            handlers.insert(0, first)
+        new = ast.Try(body, handlers, self.block(node.orelse), self.block(node.finalbody))
+        return nodes.at(new, node)
+
+    def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                value = nodes.call("deleted", ast.Constant(target.id))
+                out.append(nodes.at(nodes.assign(target.id, value), node))
+            else:
+                out.append(nodes.at(ast.Delete([self.visit(target)]), node))
+        return out
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         message = nodes.thunk(self.visit(node.msg) if node.msg else ast.Constant(None))
@@ -267,18 +285,11 @@ class Transformer(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         function = self.visit(node.func)
-        arguments = [self.argument(item) for item in node.args]
+        arguments = [self.visit(item) for item in node.args]
         keywords = [
-            nodes.at(ast.keyword(item.arg, self.argument(item.value)), item)
-            for item in node.keywords
+            nodes.at(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords
         ]
         return nodes.at(nodes.call("call", function, *arguments, keywords=keywords), node)
-
-    def argument(self, node: ast.expr) -> ast.expr:
-        """A call's argument. A generator is only known to be consumed at once in this position."""
-        if isinstance(node, ast.GeneratorExp):
-            return self.comprehension(node)
-        return self.visit(node)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
@@ -306,19 +317,24 @@ class Transformer(ast.NodeTransformer):
         if words[0] in ("Is", "IsNot"):
             call = nodes.at(nodes.call("is_", *operands), node)
             return call if words[0] == "Is" else nodes.at(ast.UnaryOp(ast.Not(), call), node)
+        if words[0] in ("In", "NotIn"):
+            call = nodes.at(nodes.call("in_", *operands), node)
+            return call if words[0] == "In" else nodes.at(nodes.call("not_", call), node)
         return nodes.at(ast.Compare(operands[0], node.ops, operands[1:]), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
         value = self.visit(node.value)
         if isinstance(node.ctx, ast.Store):
             value = nodes.at(nodes.call("target", value), node.value)
+        elif isinstance(node.ctx, ast.Del):
+            value = nodes.at(nodes.call("deleted_from", value), node.value)
         elif isinstance(node.ctx, ast.Load) and not nodes.has_slice(node.slice):
             return nodes.at(nodes.call("item", value, self.visit(node.slice)), node)
         return nodes.at(ast.Subscript(value, self.visit(node.slice), node.ctx), node)
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         value = self.visit(node.value)
-        if isinstance(node.ctx, ast.Store):
+        if isinstance(node.ctx, (ast.Store, ast.Del)):
             value = nodes.at(nodes.call("target_attribute", value), node.value)
         return nodes.at(ast.Attribute(value, node.attr, node.ctx), node)
 
@@ -338,12 +354,7 @@ class Transformer(ast.NodeTransformer):
         return self.comprehension(node)
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
-        raise refuse_syntax(
-            node,
-            self.file,
-            "a stored generator would run later than it is written",
-            "use a list: [… for … in …]",
-        )
+        return self.comprehension(node)
 
     def comprehension(self, node: ast.expr) -> ast.expr:
         bound = analysis.assigned([item.target for item in node.generators])  # type: ignore[attr-defined]

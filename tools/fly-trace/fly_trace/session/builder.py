@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fly_common.errors import FlyError, InputError
 from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
 from fly_dialect.builders import building
@@ -213,6 +214,11 @@ class Builder:
             yield
             if not free:
                 objects.check_region(self.frozen)
+        except FlyError:
+            raise
+        except Exception as error:
+            # The branch is not finished, so that no `except` outside of it can go on.
+            raise raised(error) from error
         finally:
             self.ip, self.region, self.frozen = ip, region, frozen
 
@@ -283,6 +289,14 @@ class Builder:
         if found is None:
             found = self._attributes[text] = ir.Attribute.parse(text, self.context)
         return found
+
+
+def raised(error: Exception) -> InputError:
+    """The error of an exception that ends the trace, at the user's line."""
+    at = places.place(places.of_traceback(error.__traceback__))
+    if isinstance(error, RecursionError):
+        return InputError("the program is nested too deeply, or recurses endlessly", place=at)
+    return InputError(f"{type(error).__name__}: {str(error) or 'no message'}", place=at)
 
 
 class Locations:
