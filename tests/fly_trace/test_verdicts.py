@@ -53,6 +53,8 @@ class Slotted:
         self.x = x
         self.y = y
 
+SHARED = [1, 2]
+
 class Scaled:
     """A context manager that means something while tracing."""
 

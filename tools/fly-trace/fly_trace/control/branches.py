@@ -10,8 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fly_trace.control import carried_values
+from fly_trace.control import carried_values, in_place
 from fly_trace.control.carried_values import Carried, Mismatch, Undefined
+from fly_trace.control.in_place import Roots
 from fly_trace.core import locations, tracing
 from fly_trace.rewrite.exits import RETURNED, SKIP, STATE, VALUE
 from fly_trace.values.conversion import convert
@@ -45,14 +46,20 @@ def if_(
     put: Put,
     names: tuple[str, ...],
     live: int,
+    roots: Roots = (),
     only: str | None = None,
 ) -> None:
     """Builds `if test: … else: …`. `get` and `put` read and write the variables `names` that the
     branches assign. The first `live` of them are read afterwards. `only` is the side that may
-    modify objects, if the other one leaves the kernel."""
+    modify objects, if the other one leaves the kernel. For `roots` see `in_place`."""
     if not dynamic(test):
         (then if truth(test) else orelse)()
         return
+    if roots and only is None:
+        with in_place.carried(roots, get, put, names, live) as own:
+            if own.names is not names:
+                if_(test, then, orelse, own.get, own.put, own.names, own.live)
+                return
     before = get()
 
     def side(body: Thunk) -> Thunk:
@@ -78,6 +85,7 @@ def if_exit(
     put: Put,
     names: tuple[str, ...],
     live: int,
+    roots: Roots,
     only: str | None,
 ) -> None:
     """An `if` with an early exit. `only` is the side with all that follows, if the other one always
@@ -87,7 +95,7 @@ def if_exit(
         builder.exits += 1
         if builder.calls:
             only = None  # a helper's caller has objects too
-    if_(test, then, orelse, get, put, names, live, only)
+    if_(test, then, orelse, get, put, names, live, roots, only)
 
 
 def _leaves(names: tuple[str, ...], values: Any) -> tuple[bool, bool]:

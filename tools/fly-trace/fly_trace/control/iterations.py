@@ -8,6 +8,7 @@ from typing import Any
 
 from fly_trace.control.branches import Put, dynamic, if_, truth
 from fly_trace.control.carried_values import Undefined
+from fly_trace.control.in_place import Roots
 from fly_trace.control.loops import for_, for_left
 from fly_trace.control.trips import bounds_of, static
 from fly_trace.core import tracing
@@ -26,6 +27,7 @@ def each(
     names: tuple[str, ...],
     live: int,
     targets: tuple[str, ...],
+    roots: Roots,
     left: Left,
 ) -> None:
     """Runs `for target in iterable: body(target)`. Once `left()` is true the loop ends; if it is
@@ -33,7 +35,7 @@ def each(
     iterator = iter(iterable)
     ran = True
     while ran:
-        ran = _iterate(iterator, body, get, put, names, live, targets, left)
+        ran = _iterate(iterator, body, get, put, names, live, targets, roots, left)
 
 
 def _gone(left: Left) -> Any:
@@ -48,6 +50,7 @@ def _iterate(
     names: tuple[str, ...],
     live: int,
     targets: tuple[str, ...],
+    roots: Roots,
     left: Left,
 ) -> bool:
     """Runs one iteration. Returns whether the iterator had an item."""
@@ -66,7 +69,7 @@ def _iterate(
         ran = False
 
     if dynamic(gone):
-        if_(gone, lambda: None, run, get, put, names, live)
+        if_(gone, lambda: None, run, get, put, names, live, roots)
     else:
         run()
     if ran:
@@ -110,6 +113,7 @@ def for_exit(
     names: tuple[str, ...],
     live: int,
     targets: tuple[str, ...],
+    roots: Roots,
     left: Left,
     unroll: Any = None,
 ) -> None:
@@ -117,12 +121,12 @@ def for_exit(
     conditions on its variable are static. If an exit turns out to be dynamic and the range is long,
     the rest becomes a dynamic loop."""
     builder = tracing.active()
-    rest = (body, get, put, names, live, targets)
+    rest = (body, get, put, names, live, targets, roots)
     if range_ is not builtins.range or builder is None or not any(map(dynamic, arguments)):
         given = range_(*map(static, arguments))
         is_long = isinstance(given, range) and len(given) > UNROLLED
         if builder is None or builder.host or not is_long:
-            each(given, body, get, put, names, live, targets, left)
+            each(given, body, get, put, names, live, targets, roots, left)
             return
         iterator, exits, ran = iter(given), builder.exits, True
         done = 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.quoting import quoted
 
-from fly_trace.control import carried_values
+from fly_trace.control import carried_values, object_fields
 from fly_trace.control.branches import dynamic, fillable, filler, made_in, shown
 from fly_trace.control.carried_values import Mismatch, Undefined
 from fly_trace.core import tracing
@@ -167,6 +167,9 @@ def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = 
     """Walks two trees in parallel. Raises Mismatch if their structures differ."""
     if carried_values.is_leaf(before) and carried_values.is_leaf(after):
         leaf(before, after)
+    elif object_fields.is_in_place(before) or object_fields.is_in_place(after):
+        if before is not after:
+            raise Mismatch(before, after, path)
     elif (
         carried_values.is_leaf(before)
         or carried_values.is_leaf(after)
@@ -182,6 +185,16 @@ def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = 
     elif (fields := carried_values.fields_of(before)) is not None:
         for name in fields:
             _pair(getattr(before, name), getattr(after, name), leaf, f"{path}.{name}")
+    elif (
+        before is not after
+        and object_fields.is_own_object(before)
+        and (old := object_fields.read(before)).keys() == (new := object_fields.read(after)).keys()
+    ):
+        for name, one in old.items():
+            _pair(one, new[name], leaf, f"{path}.{name}")
+    elif before is after and object_fields.is_own_object(before):
+        for one in carried_values.leaves(before):
+            leaf(one, one)
     elif before is not after and not (
         not isinstance(before, (tuple, list, dict)) and carried_values._equal(before, after)
     ):

@@ -11,7 +11,9 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fly_trace.control import in_place
 from fly_trace.control.branches import Put, dynamic
+from fly_trace.control.in_place import Roots
 from fly_trace.control.loop_variables import Carried
 from fly_trace.control.trips import bounds_of, loop_type, static, trips_of
 from fly_trace.core import tracing
@@ -38,6 +40,7 @@ def for_(
     names: tuple[str, ...],
     carried: int,
     targets: tuple[str, ...],
+    roots: Roots = (),
     unroll: Any = None,
 ) -> None:
     """Builds `for target in range(*arguments): body(target)`. For `names` see Carried; `unroll` is
@@ -51,6 +54,11 @@ def for_(
     assert builder is not None
     if fixed and not len(range(*map(static, arguments))):
         return
+    if roots:
+        with in_place.carried(roots, get, put, names, carried) as own:
+            rest = (own.get, own.put, own.names, own.live, targets)
+            for_(range_, arguments, body, *rest, unroll=unroll)
+            return
     start, stop, step = bounds_of(arguments)
     dtype = I64 if builder.host else loop_type(start, stop, step)
     held = Carried(names, carried, get())
@@ -127,10 +135,16 @@ def for_left(
     names: tuple[str, ...],
     carried: int,
     targets: tuple[str, ...],
+    roots: Roots,
     left: Callable[[], Any],
     unroll: Any = None,
 ) -> None:
     """Builds a loop over a range that ends early once `left()` is true, as scf.while."""
+    if roots:
+        with in_place.carried(roots, get, put, names, carried) as own:
+            rest = (own.get, own.put, own.names, own.live, targets, ())
+            for_left(start, stop, step, body, *rest, left, unroll)
+            return
     builder = tracing.current("a dynamic loop")
     dtype = I64 if builder.host else loop_type(start, stop, step)
     trips = trips_of(builder, start, stop, step, dtype)
@@ -188,6 +202,7 @@ def while_(
     put: Put,
     names: tuple[str, ...],
     carried: int,
+    roots: Roots = (),
 ) -> None:
     """Builds `while test(): body()`. Python runs iterations with a static test. From the first
     dynamic test on, the rest becomes scf.while."""
@@ -204,6 +219,22 @@ def while_(
             f"the `while` is still true after {PEELED} iterations, all of them static",
             "let its condition depend on a dynamic value",
         )
+    if roots:
+        with in_place.carried(roots, get, put, names, carried) as own:
+            _dynamic_while(test, body, own.get, own.put, own.names, own.live)
+    else:
+        _dynamic_while(test, body, get, put, names, carried)
+
+
+def _dynamic_while(
+    test: Callable[[], Any],
+    body: Callable[[], None],
+    get: Callable[[], Any],
+    put: Put,
+    names: tuple[str, ...],
+    carried: int,
+) -> None:
+    """Builds scf.while."""
     builder = tracing.current("a dynamic `while`")
     held = Carried(names, carried, get())
     initial = held.initial(builder)

@@ -69,7 +69,9 @@ def _refuse_change(entry: Entry, how: str, at: locations.Position | None = None)
     if entry.origin is Origin.CARRIED:
         tracing.refuse(
             f"{how} modifies a Python {kind} that a dynamic branch or loop carries",
-            f"modify a copy: x = {kind}(x); or assign a new one",
+            f"modify a copy: x = {kind}(x); or assign a new one"
+            if isinstance(entry.value, (list, dict))
+            else "assign a new one to the variable",
             at=at,
         )
     if entry.origin is Origin.BEFORE:
@@ -94,7 +96,9 @@ def _outside(name: str, what: str, how: str) -> tuple[str, str]:
 def _check_change(container: Any, how: str) -> None:
     """Refuses a change of a Python object from outside the current trace."""
     builder = tracing.active()
-    if builder is not None and (entry := builder.frozen.find(container)) is not None:
+    if builder is None or (entry := builder.frozen.find(container)) is None:
+        return
+    if id(container) not in builder.in_place or entry.origin is not Origin.BEFORE:
         _refuse_change(entry, how)
 
 
@@ -105,7 +109,11 @@ def before_region(builder: Builder) -> Snapshot:
 
 def check_region(before: Snapshot) -> None:
     """Refuses a dynamic branch or loop that changed an object from before it."""
+    builder = tracing.active()
+    carried = builder.in_place if builder is not None else {}
     for entry in before.changed_in_region() if before.entries or before.count else ():
+        if id(entry.value) in carried:
+            continue
         _refuse_somewhere(entry, "this dynamic branch or loop")
 
 
@@ -232,7 +240,7 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
     watched = builder.frozen.reached_by((function, *arguments, *named.values()))
     result = function(*arguments, **named)
     for entry in watched:
-        if entry.changed:
+        if entry.changed and id(entry.value) not in builder.in_place:
             _refuse_change(entry, name or _name(function))
     return result
 

@@ -46,6 +46,27 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     return list(found)
 
 
+def changed(nodes: Iterable[ast.AST]) -> list[tuple[str, str | None]]:
+    """The variables with items or attributes that the statements assign to, and the attribute."""
+    found: dict[tuple[str, str | None], None] = {}
+
+    def visit(node: ast.AST) -> None:
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            return
+        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):
+            root = node.value
+            while isinstance(root, (ast.Subscript, ast.Attribute)):
+                root = root.value
+            if isinstance(root, ast.Name):
+                found[root.id, node.attr if isinstance(node, ast.Attribute) else None] = None
+        for child in children(node):
+            visit(child)
+
+    for node in nodes:
+        visit(node)
+    return list(found)
+
+
 def parameters(arguments: ast.arguments) -> list[str]:
     given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     given += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]

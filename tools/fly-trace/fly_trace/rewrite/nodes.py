@@ -126,3 +126,15 @@ def names_in(node: ast.expr) -> ast.expr:
         if known and not any(isinstance(item, ast.Starred) for item in node.elts):
             return ast.Tuple(found, ast.Load())
     return ast.Constant(None)
+
+
+def roots(changed: list[tuple[str, str | None]]) -> list[ast.expr]:
+    """The argument for objects that statements change in place, or nothing. A variable may not have
+    a value yet, so each is read by a function."""
+    if not changed:
+        return []
+    parts = [
+        ast.Tuple([thunk(name(one)), ast.Constant(one), ast.Constant(attribute)], ast.Load())
+        for one, attribute in changed
+    ]
+    return [ast.Tuple(list(parts), ast.Load())]

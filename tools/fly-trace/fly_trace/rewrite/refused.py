@@ -27,7 +27,6 @@ REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Yield: ("a generator can't be used in a kernel", "return a tuple or a list"),
     ast.YieldFrom: ("a generator can't be used in a kernel", "return a tuple or a list"),
     ast.NamedExpr: ("`:=` can't be used in a kernel", "use a separate assignment statement"),
-    ast.ClassDef: ("a class can't be defined in a kernel", "define it outside"),
 }
 
 

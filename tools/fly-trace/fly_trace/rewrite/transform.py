@@ -87,6 +87,33 @@ class Transformer(ast.NodeTransformer):
         new.args = self.arguments(node.args)
         return new
 
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        """Rewrites the methods of a class. Its body stays Python's: control flow in it would lose
+        the class's names."""
+        for one in node.body:
+            plain = isinstance(one, (ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Pass))
+            if not plain and not (
+                isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+            ):
+                raise refuse_syntax(
+                    one,
+                    self.file,
+                    "the body of a class in a kernel has more than methods and assignments",
+                    "define the class outside",
+                )
+            if isinstance(one, ast.AnnAssign):
+                one.value = one.value and self.visit(one.value)
+            elif isinstance(one, ast.Assign):
+                one.value = self.visit(one.value)
+        node.body = [
+            self.visit(one) if isinstance(one, ast.FunctionDef) else one for one in node.body
+        ]
+        node.bases = [self.visit(one) for one in node.bases]
+        for word in node.keywords:
+            word.value = self.visit(word.value)
+        node.decorator_list = [self.visit(one) for one in node.decorator_list]
+        return node
+
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         new = self.expression(node)
         new.args = self.arguments(node.args)
@@ -116,6 +143,7 @@ class Transformer(ast.NodeTransformer):
         if raises is not None:
             test = nodes.at(nodes.call("static_test", test, nodes.span(raises)), node.test)
             return nodes.at(ast.If(test, self.block(node.body), self.block(node.orelse)), node)
+        roots = nodes.roots(analysis.changed([*node.body, *node.orelse]))
         names = analysis.assigned([*node.body, *node.orelse])
         first, count = analysis.ordered(names, node.live_out)  # type: ignore[attr-defined]
         makers = [
@@ -125,12 +153,15 @@ class Transformer(ast.NodeTransformer):
         ]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
         call = nodes.call("if_", test, *made, nodes.strings(first), ast.Constant(count))
+        call.args += roots
         if getattr(node, "exits", False):
+            call.args += [] if roots else [ast.Tuple([], ast.Load())]
             call.func.attr = "if_exit"  # type: ignore[attr-defined]
             call.args.append(ast.Constant(getattr(node, "only", None)))
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_While(self, node: ast.While) -> ast.stmt | list[ast.stmt]:
+        roots = nodes.roots(analysis.changed(node.body))
         names = analysis.assigned(node.body)
         first, count = analysis.ordered(names, node.live_head)  # type: ignore[attr-defined]
         test = self.nested(
@@ -142,7 +173,7 @@ class Transformer(ast.NodeTransformer):
             *self.accessors(first, node),
         ]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
-        call = nodes.call("while_", *made, nodes.strings(first), ast.Constant(count))
+        call = nodes.call("while_", *made, nodes.strings(first), ast.Constant(count), *roots)
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
@@ -160,6 +191,7 @@ class Transformer(ast.NodeTransformer):
                     f"range() takes no {word.arg}=" if word.arg else "range() takes no **",
                     "it takes init= and unroll=",
                 )
+        roots = nodes.roots(analysis.changed([node.target, *node.body]))
         targets = analysis.assigned([node.target])
         inner = [name for name in analysis.assigned(node.body) if name not in targets]
         first, count = analysis.ordered(
@@ -177,6 +209,7 @@ class Transformer(ast.NodeTransformer):
         if exits:
             left = getattr(node, "left", None)
             tail = [nodes.thunk(ast.Name(left, ast.Load())) if left else ast.Constant(None)]
+        tail = [*(roots or [ast.Tuple([], ast.Load())] * exits), *tail]
         if ranged is None:
             head = [nodes.call("items", self.visit(node.iter))]
         else:
@@ -284,6 +317,8 @@ class Transformer(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
+        if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
+            return node  # it looks at the frame that calls it
         function = self.visit(node.func)
         arguments = [self.visit(item) for item in node.args]
         keywords = [

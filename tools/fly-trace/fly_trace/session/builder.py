@@ -60,6 +60,7 @@ class Builder:
         self.regions = 0
         self.frozen = frozen
         self.exits = 0  # how many early exits under dynamic conditions were traced
+        self.in_place: dict[int, Any] = {}  # objects whose contents control flow carries, by id
         self.entry: Any = None
         self.calls: list[Any] = []
         self.ids: dict[str, Scalar] = {}
