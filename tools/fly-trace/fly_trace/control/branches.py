@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_trace.control import carried_values, in_place
 from fly_trace.control.carried_values import Carried, Mismatch, Undefined
-from fly_trace.control.in_place import Roots
+from fly_trace.control.in_place import Roots, Variables
 from fly_trace.core import locations, tracing
 from fly_trace.rewrite.exits import RETURNED, SKIP, STATE, VALUE
 from fly_trace.values.conversion import convert
@@ -55,18 +55,35 @@ def if_(
     if not dynamic(test):
         (then if truth(test) else orelse)()
         return
-    if roots and only is None:
-        with in_place.carried(roots, get, put, names, live) as own:
-            if own.names is not names:
-                if_(test, then, orelse, own.get, own.put, own.names, own.live)
-                return
-    before = get()
+    with in_place.carried(roots, get, put, names, live) as all_:
+        if only is None:
+            _dynamic_if(test, then, orelse, all_)
+        else:
+            _dynamic_if(test, then, orelse, Variables(get, put, names, live), only, all_)
 
-    def side(body: Thunk) -> Thunk:
+
+def _dynamic_if(
+    test: Scalar,
+    then: Thunk,
+    orelse: Thunk,
+    own: Variables,
+    only: str | None = None,
+    all_: Variables | None = None,
+) -> None:
+    """Builds scf.if. With `only`, the changes of `all_` on the other side are undone: nothing
+    reads them."""
+    names, live = own.names, own.live
+    before = own.get()
+
+    def side(body: Thunk, undone: Variables | None) -> Thunk:
         def run() -> Any:
-            put(before)
+            own.put(before)
+            contents = undone.get() if undone is not None else None
             body()
-            return get()
+            values = own.get()
+            if undone is not None:
+                undone.put(contents)
+            return values
 
         return run
 
@@ -74,7 +91,9 @@ def if_(
         merged = _joined(names[:live], a, b, merging, [_leaves(names, x) for x in (a, b)])
         return [*merged, *(_dead(name) for name in names[live:])]
 
-    put(branch(test, side(then), side(orelse), join, only=only))
+    first = side(then, all_ if only == "else" else None)
+    second = side(orelse, all_ if only == "then" else None)
+    own.put(branch(test, first, second, join, only=only))
 
 
 def if_exit(

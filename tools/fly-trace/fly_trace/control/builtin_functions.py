@@ -77,7 +77,7 @@ def _best(
 ) -> Any:
     items = list(given[0]) if len(given) == 1 else list(given)
     keys = [objects.call(key, item) for item in items] if key is not None else items
-    if not any(map(dynamic, keys)):
+    if not any(isinstance(one, Scalar) for one in keys):
         options = {} if default is _EMPTY else {"default": default}
         found = python(range(len(items)), key=keys.__getitem__, default=None)
         return python([], **options) if found is None else items[found]

@@ -163,10 +163,10 @@ def carried(
             one.write(state)
         put(tuple(values)[count:])
 
-    before = builder.in_place
-    builder.in_place = {**before, **others}
+    before, offered = builder.carried, builder.offered
+    builder.carried, builder.offered = {**before, **others}, others
     try:
         all_names = (*(one.name for one in containers), *names)
         yield Variables(get_all, put_all, all_names, live + count)
     finally:
-        builder.in_place = before
+        builder.carried, builder.offered = before, offered

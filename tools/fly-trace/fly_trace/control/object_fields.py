@@ -30,7 +30,7 @@ def is_in_place(value: Any) -> bool:
     """Whether a branch or loop that is traced changes a container in place. It is then carried as
     what it is, and not as a part of other values (see `in_place`)."""
     builder = tracing.active()
-    return builder is not None and id(value) in builder.in_place
+    return builder is not None and id(value) in builder.carried
 
 
 def is_outside(value: Any) -> bool:

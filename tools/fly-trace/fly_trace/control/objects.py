@@ -39,10 +39,17 @@ class ChangedSomewhere(InputError):
     is_undone = True
 
 
-def refuse_changed(frozen: Snapshot, at: locations.Position) -> NoReturn:
+def changed_at_all(builder: Builder) -> Iterator[Entry]:
+    """The objects that have changed, without those whose contents control flow carries."""
+    for entry in builder.frozen.changed_at_all():
+        if id(entry.value) not in builder.carried:
+            yield entry
+
+
+def refuse_changed(builder: Builder, at: locations.Position) -> NoReturn:
     """Reports a change at the line `at`."""
     try:
-        for entry in frozen.changed_at_all():
+        for entry in changed_at_all(builder):
             _refuse_change(entry, "this", at)
     except InputError as error:
         found = ChangedSomewhere(error.message, place=error.place, hint=error.hint)
@@ -110,9 +117,8 @@ def before_region(builder: Builder) -> Snapshot:
 def check_region(before: Snapshot) -> None:
     """Refuses a dynamic branch or loop that changed an object from before it."""
     builder = tracing.active()
-    carried = builder.in_place if builder is not None else {}
     for entry in before.changed_in_region() if before.entries or before.count else ():
-        if id(entry.value) in carried:
+        if builder is not None and _may_have_changed(builder, entry):
             continue
         _refuse_somewhere(entry, "this dynamic branch or loop")
 
@@ -129,6 +135,14 @@ def preserved(builder: Builder, function: Any) -> Iterator[None]:
         for entry in builder.frozen.changed_at_all():
             entry.restore()
         raise
+
+
+def _may_have_changed(builder: Builder, entry: Entry) -> bool:
+    """Whether the branch or loop that is traced may change an object, or one around it did: then
+    there is a newer entry."""
+    return bool(builder.carried) and (
+        id(entry.value) in builder.in_place or builder.frozen.find(entry.value) is not entry
+    )
 
 
 def target(container: Any) -> Any:
@@ -240,7 +254,7 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
     watched = builder.frozen.reached_by((function, *arguments, *named.values()))
     result = function(*arguments, **named)
     for entry in watched:
-        if entry.changed and id(entry.value) not in builder.in_place:
+        if entry.changed and not _may_have_changed(builder, entry):
             _refuse_change(entry, name or _name(function))
     return result
 

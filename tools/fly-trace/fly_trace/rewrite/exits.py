@@ -117,6 +117,7 @@ class _Exits:
         self.loops: list[_Loop] = []
         self.count = 0
         self.read: set[str] = set()  # the variables that something tests
+        self.is_last = True  # whether the function ends where the block does
         self.has_value = any(map(_has_value, function.body))
 
     def restructure(self) -> None:
@@ -167,13 +168,19 @@ class _Exits:
             moves, node.orelse = "else", [*node.orelse, *rest]
         elif exits and node.orelse and always_leaves(node.orelse):
             moves, gone, node.body = "then", node.orelse, [*node.body, *rest]
-        if moves and not self.loops and not self.has_value and exits_of_all(gone) == {ast.Return}:
+        leaves = moves is not None and exits_of_all(gone) == {ast.Return}
+        if leaves and self.is_last and not self.has_value:
             node.only = moves  # type: ignore[attr-defined]
-        node.body, node.orelse = self.block(node.body), self.block(node.orelse)
+        last, self.is_last = self.is_last, False
+        for side in ("body", "orelse"):
+            self.is_last = last and moves == {"body": "then", "orelse": "else"}[side]
+            setattr(node, side, self.block(getattr(node, side)))
+        self.is_last = last
         return moves is not None
 
     def inner(self, node: ast.stmt) -> None:
         """Rewrites the blocks of `with` and `try`."""
+        last, self.is_last = self.is_last, False
         match node:
             case ast.With():
                 node.body = self.block(node.body)
@@ -187,6 +194,7 @@ class _Exits:
                 else:
                     node.orelse = self.block(node.orelse)
                 node.finalbody = self.block(node.finalbody)
+        self.is_last = last
 
     def loop(self, node: ast.For | ast.While, rest: list[ast.stmt]) -> list[ast.stmt]:
         """Rewrites a loop and what follows it."""
@@ -197,7 +205,9 @@ class _Exits:
             left = RETURNED
         own = _Loop(f"{SKIP}{self.count}", left)
         self.loops.append(own)
+        last, self.is_last = self.is_last, False
         body = self.block(node.body)
+        self.is_last = last
         self.loops.pop()
         if left is not None:  # known where an iteration begins
             body = [nodes.at(nodes.assign(left, ast.Constant(False)), node), *body]
@@ -226,7 +236,10 @@ class _Exits:
             return []
         flag = self.loops[-1].skip if self.loops else RETURNED
         self.read.add(flag)
-        return [self.unless(flag, self.block(body), node)]
+        last, self.is_last = self.is_last, False
+        guarded = self.block(body)
+        self.is_last = last
+        return [self.unless(flag, guarded, node)]
 
     def unless(self, flag: str, body: list[ast.stmt], node: ast.AST) -> ast.If:
         test = nodes.at(ast.Name(flag, ast.Load()), node)

@@ -60,7 +60,11 @@ class Builder:
         self.regions = 0
         self.frozen = frozen
         self.exits = 0  # how many early exits under dynamic conditions were traced
-        self.in_place: dict[int, Any] = {}  # objects whose contents control flow carries, by id
+        # Objects whose contents control flow carries, by id: all of them; those of the branch or
+        # loop that is traced, which it may change; and those of the next one.
+        self.carried: dict[int, Any] = {}
+        self.in_place: dict[int, Any] = {}
+        self.offered: dict[int, Any] = {}
         self.entry: Any = None
         self.calls: list[Any] = []
         self.ids: dict[str, Scalar] = {}
@@ -206,8 +210,14 @@ class Builder:
         """Sets the insertion point to the end of `block`, a new dynamic region. In a `free` one,
         objects from before it may be modified."""
         ip, region, frozen = self.ip, self.region, self.frozen
+        in_place, offered = self.in_place, self.offered
         if not free:
             self.frozen = objects.before_region(self)
+            self.in_place = offered
+            for key, one in self.carried.items():
+                if key not in offered:
+                    self.frozen.renew(one)
+        self.offered = {}
         self.ip = ir.InsertionPoint(block)
         self.regions += 1
         self.region = self.regions
@@ -222,6 +232,7 @@ class Builder:
             raise raised(error) from error
         finally:
             self.ip, self.region, self.frozen = ip, region, frozen
+            self.in_place, self.offered = in_place, offered
 
     @contextmanager
     def at_end(self, block: ir.Block) -> Iterator[None]:
