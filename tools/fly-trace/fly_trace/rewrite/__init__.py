@@ -101,9 +101,13 @@ def _compile(function: FunctionType) -> CodeType:
     code = function.__code__
     file = code.co_filename
     node = _without_defaults(_node(function))
-    loop_state.expand(node, file)
-    check(node, file)
-    patterns.expand(node)
+    kinds = set(map(type, walk(node)))
+    if ast.Yield in kinds:
+        loop_state.expand(node, file)
+        kinds = set(map(type, walk(node)))
+    check(node, file, kinds)
+    if ast.Match in kinds:
+        patterns.expand(node)
     transformer = Transformer(file)
     if isinstance(node, ast.Lambda):
         new: ast.stmt = ast.Return(transformer.expression(node))
@@ -197,7 +201,7 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     if not found:
         for node in walk(tree):
             if isinstance(node, ast.AsyncFunctionDef) and node.name == function.__name__:
-                check(node, file)
+                check(node, file, {ast.AsyncFunctionDef})
         raise InputError(
             f"the source of {function.__name__} changed since it was loaded", place=where
         )

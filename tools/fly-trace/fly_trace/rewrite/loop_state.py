@@ -23,8 +23,7 @@ _FORM = "for i, state in range(n, init=[x, y]): …; results = yield [x, y]"
 
 def expand(node: ast.AST, file: str) -> None:
     """Rewrites the loops with `init=` in a tree."""
-    if any(_init_of(inner) is not None for inner in nodes.walk(node)):
-        _Expansion(file).visit(node)
+    _Expansion(file).visit(node)
 
 
 def _init_of(node: ast.AST) -> ast.keyword | None:

@@ -46,25 +46,57 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     return list(found)
 
 
-def changed(nodes: Iterable[ast.AST]) -> list[tuple[str, str | None]]:
-    """The variables with items or attributes that the statements assign to, and the attribute."""
+def changed(body: list[ast.stmt]) -> dict[tuple[str, str | None], None]:
+    """The variables with items or attributes that the statements assign to, and the attribute.
+    Expressions are not looked at, and the result for an inner block is kept with its statement."""
     found: dict[tuple[str, str | None], None] = {}
+    for node in body:
+        kind = type(node)
+        if kind is ast.Assign:
+            for target in node.targets:  # type: ignore[attr-defined]
+                _changed_by(target, found)
+        elif kind in _TARGETED:
+            _changed_by(node.target, found)  # type: ignore[attr-defined]
+        elif kind in _BLOCKS:
+            inner = getattr(node, "changed", None)
+            if inner is None:
+                inner = {}
+                for name in _BLOCKS[kind]:
+                    inner.update(changed(getattr(node, name)))
+                if kind is ast.For:
+                    _changed_by(node.target, inner)  # type: ignore[attr-defined]
+                for handler in getattr(node, "handlers", ()):
+                    inner.update(changed(handler.body))
+                for item in getattr(node, "items", ()):
+                    if item.optional_vars is not None:
+                        _changed_by(item.optional_vars, inner)
+                node.changed = inner  # type: ignore[attr-defined]
+            found.update(inner)
+    return found
 
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            return
-        if isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):
-            root = node.value
-            while isinstance(root, (ast.Subscript, ast.Attribute)):
-                root = root.value
-            if isinstance(root, ast.Name):
-                found[root.id, node.attr if isinstance(node, ast.Attribute) else None] = None
-        for child in children(node):
-            visit(child)
 
-    for node in nodes:
-        visit(node)
-    return list(found)
+_TARGETED = (ast.AugAssign, ast.AnnAssign)
+_BLOCKS: dict[type, tuple[str, ...]] = {
+    ast.If: ("body", "orelse"),
+    ast.For: ("body",),
+    ast.While: ("body",),
+    ast.With: ("body",),
+    ast.Try: ("body", "orelse", "finalbody"),
+}
+
+
+def _changed_by(target: ast.expr, found: dict[tuple[str, str | None], None]) -> None:
+    if isinstance(target, (ast.Subscript, ast.Attribute)):
+        root = target.value
+        while isinstance(root, (ast.Subscript, ast.Attribute)):
+            root = root.value
+        if isinstance(root, ast.Name):
+            found[root.id, target.attr if isinstance(target, ast.Attribute) else None] = None
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for inner in target.elts:
+            _changed_by(inner, found)
+    elif isinstance(target, ast.Starred):
+        _changed_by(target.value, found)
 
 
 def parameters(arguments: ast.arguments) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 # The name of `fly_trace.control.runtime` in rewritten code: a free variable of the function.
@@ -128,13 +129,11 @@ def names_in(node: ast.expr) -> ast.expr:
     return ast.Constant(None)
 
 
-def roots(changed: list[tuple[str, str | None]]) -> list[ast.expr]:
+def roots(changed: Iterable[tuple[str, str | None]]) -> list[ast.expr]:
     """The argument for objects that statements change in place, or nothing. A variable may not have
     a value yet, so each is read by a function."""
-    if not changed:
-        return []
     parts = [
         ast.Tuple([thunk(name(one)), ast.Constant(one), ast.Constant(attribute)], ast.Load())
         for one, attribute in changed
     ]
-    return [ast.Tuple(list(parts), ast.Load())]
+    return [ast.Tuple(list(parts), ast.Load())] if parts else []

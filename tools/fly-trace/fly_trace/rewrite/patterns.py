@@ -22,8 +22,7 @@ SUBJECT, CASE, MATCHED = "__fly_subject_", "__fly_case_", "__fly_matched_"
 
 def expand(node: ast.AST) -> None:
     """Rewrites each `match` in a tree."""
-    if any(isinstance(inner, ast.Match) for inner in nodes.walk(node)):
-        _Expansion().visit(node)
+    _Expansion().visit(node)
 
 
 class _Expansion(ast.NodeTransformer):

@@ -30,8 +30,11 @@ REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
 }
 
 
-def check(node: ast.AST, file: str) -> None:
-    """Raises InputError at the first refused construct in source order."""
+def check(node: ast.AST, file: str, kinds: set[type]) -> None:
+    """Raises InputError at the first refused construct in source order. `kinds` are the types of
+    the nodes."""
+    if kinds.isdisjoint(REFUSED):
+        return
     for inner in sorted(
         (inner for inner in walk(node) if type(inner) in REFUSED),
         key=lambda inner: (inner.lineno, inner.col_offset),  # type: ignore[attr-defined]

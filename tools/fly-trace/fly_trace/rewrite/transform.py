@@ -135,7 +135,7 @@ class Transformer(Expressions):
         if raises is not None:
             test = nodes.at(nodes.call("static_test", test, nodes.span(raises)), node.test)
             return nodes.at(ast.If(test, self.block(node.body), self.block(node.orelse)), node)
-        roots = nodes.roots(analysis.changed([*node.body, *node.orelse]))
+        roots = nodes.roots(analysis.changed([node]))
         names = analysis.assigned([*node.body, *node.orelse])
         first, count = analysis.ordered(names, node.live_out)  # type: ignore[attr-defined]
         makers = [
@@ -153,7 +153,7 @@ class Transformer(Expressions):
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_While(self, node: ast.While) -> ast.stmt | list[ast.stmt]:
-        roots = nodes.roots(analysis.changed(node.body))
+        roots = nodes.roots(analysis.changed([node]))
         names = analysis.assigned(node.body)
         first, count = analysis.ordered(names, node.live_head)  # type: ignore[attr-defined]
         test = self.nested(
@@ -180,10 +180,14 @@ class Transformer(Expressions):
                 raise refuse_syntax(
                     word.value,
                     self.file,
-                    f"range() takes no {word.arg}=" if word.arg else "range() takes no **",
-                    "it takes init= and unroll=",
+                    "a loop with init= ends with `yield` of its state"
+                    if word.arg == "init"
+                    else f"range() takes no {word.arg or '**'}=",
+                    "for i, state in range(n, init=[x, y]): …; results = yield [x, y]"
+                    if word.arg == "init"
+                    else "it takes init= and unroll=",
                 )
-        roots = nodes.roots(analysis.changed([node.target, *node.body]))
+        roots = nodes.roots(analysis.changed([node]))
         targets = analysis.assigned([node.target])
         inner = [name for name in analysis.assigned(node.body) if name not in targets]
         first, count = analysis.ordered(
