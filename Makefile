@@ -7,6 +7,7 @@
 # make host-hammer  call native launchers from threads, and under PYTHONMALLOC=debug
 # make fuzz      damage the inputs of every tool; each must end with a result or an error line
 # make chains    random chains of steps on the axes of tensors, judged by enumeration, torch and native code
+# make programs  5,000 random kernels in Python, run by CPython and on the emulator
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator; its own launcher
 # make flydsl    FlyDSL's own runtime (installed into .peers, with torch) on the emulator's HIP library
 # make bench  print the figures that README and docs quote
@@ -18,7 +19,7 @@ JOBS ?= $(shell nproc)
 SOURCES := fly common tools typings examples benchmarks tests test lit.cfg.py
 
 .PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer targets \
-	chains triton flydsl clean
+	chains programs triton flydsl clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -74,6 +75,9 @@ fuzz: setup-test
 
 chains: setup-test
 	PYTHONPATH=tests $(BIN)/python -m host_chains
+
+programs: setup-test
+	PYTHONPATH=tests $(BIN)/python -m python_programs
 
 triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers

@@ -114,6 +114,8 @@ class Machine:
             if isinstance(value, ir.FloatAttr):
                 return [FLOATS[str(kind)](value.value)]
             return [signed(int(value.value), width(kind))]
+        if name == "ub.poison":
+            return [None]  # any use of it fails
         if name in ("arith.shli", "arith.shrsi", "arith.shrui"):
             bits = width(kind)
             assert 0 <= given[1] < bits, "a shift by the width or more is poison"

@@ -97,15 +97,17 @@ def test_errors(
 
 
 def test_kernel_error_has_caret_and_no_output(tmp_path: Path) -> None:
-    (tmp_path / "k.py").write_text(GOOD.replace("A[n] = 1.0 * W", "if n > W:\n        return"))
+    (tmp_path / "k.py").write_text(
+        GOOD.replace("A[n] = 1.0 * W", "if n > W:\n        raise OSError")
+    )
     done = fly_trace(tmp_path, "k.py", *SIG, "-o", "out.mlir")
     assert done.returncode == 1
     assert done.stderr == (
-        "fly-trace: error: k.py:7:9: `return` inside a dynamic `if` or `while`: the work items"
-        " would diverge here\n"
-        "          return\n"
-        "          ^~~~~~\n"
-        "  put the following code in the `else`, or assign a variable and return it at the end\n"
+        "fly-trace: error: k.py:7:9: `raise` inside a dynamic `if`: a kernel can't raise an"
+        " exception\n"
+        "          raise OSError\n"
+        "          ^~~~~~~~~~~~~\n"
+        "  check it on the host\n"
     )
     assert not (tmp_path / "out.mlir").exists()
 

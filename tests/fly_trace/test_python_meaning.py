@@ -7,87 +7,20 @@ interpreter of MLIR's ops that shares nothing with the tracer.
 from __future__ import annotations
 
 import sys
-import textwrap
-import warnings
 from pathlib import Path
-from types import SimpleNamespace
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 sys.path.insert(0, str(Path(__file__).parent))
-import mlir_interpreter
+from both_ways import check, source_of
 from trace_helpers import trace_source
-
-HEAD = """\
-import fly
-import fly.expr as fx
-
-def clamp(v, low, high):
-    if v < low:
-        v = low
-    elif v > high:
-        v = high
-    return v
-
-def twice(f, v):
-    return f(f(v))
-
-@fly.kernel
-def kernel(I: fx.Tensor, F: fx.Tensor, a: fx.Int32, b: fx.Int32, u: fx.Float64, v: fx.Float64):
-{body}
-
-@fly.jit
-def entry(I: fx.Tensor[fx.Int32, 8], F: fx.Tensor[fx.Float64, 8], a: fx.Int32, b: fx.Int32,
-          u: fx.Float64, v: fx.Float64):
-    kernel(I, F, a, b, u, v).launch(grid=1, block=1)
-"""
-
-# What `fx` is when Python runs the kernel.
-PYTHON_FX = SimpleNamespace(
-    Tensor={},
-    Int32=np.int32,
-    Int64=np.int64,
-    Float64=np.float64,
-    range_constexpr=range,
-    where=lambda c, x, y: x if c else y,
-    minimum=lambda x, y: min(x, y),
-    maximum=lambda x, y: max(x, y),
-)
-
-
-def run_python(body: str, arguments: list) -> None:
-    """Runs the kernel as Python does."""
-
-    class Anything:
-        def __getattr__(self, name):
-            return getattr(PYTHON_FX, name)
-
-    source = HEAD.split("@fly.jit")[0].format(body=body)
-    source = source.replace("import fly\nimport fly.expr as fx\n", "").replace("@fly.kernel\n", "")
-    names = {"fx": Anything()}
-    with warnings.catch_warnings(), np.errstate(all="ignore"):
-        warnings.simplefilter("ignore")
-        exec(source, names)
-        names["kernel"](*arguments)
 
 
 def agree(body: str, a: int, b: int, u: float, v: float, folder: Path) -> None:
-    body = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
-    module = trace_source(HEAD.format(body=body), folder)
-    results = []
-    for runner in ("python", "mlir"):
-        ints = np.arange(8, dtype=np.int32)
-        floats = np.arange(8, dtype=np.float64) / 3
-        if runner == "python":
-            run_python(body, [ints, floats, np.int32(a), np.int32(b), np.float64(u), np.float64(v)])
-        else:
-            mlir_interpreter.run(module, [ints, floats, a, b, np.float64(u), np.float64(v)])
-        results.append((ints, floats))
-    np.testing.assert_array_equal(results[0][0], results[1][0], err_msg=body)
-    np.testing.assert_array_equal(results[0][1], results[1][1], err_msg=body)
+    module = trace_source(source_of(body), folder)
+    check(module, body, a, b, u, v)
 
 
 # -- programs --------------------------------------------------------------------------------------
@@ -302,7 +235,7 @@ EDGES = (0, 1, -1, 2, -2, 3, -3, 7, -7, 16, -16, 100, -101, 2**31 - 1, -(2**31),
 @pytest.mark.parametrize("name", OPERATORS)
 def test_integer_operators(name: str, tmp_path: Path) -> None:
     body = "\n".join(f"    I[{k}] = {item}" for k, item in enumerate(OPERATORS[name]))
-    module = trace_source(HEAD.format(body=body), tmp_path)
+    module = trace_source(source_of(body), tmp_path)
     for a in EDGES:
         for b in EDGES:
             if (b == 0 and "div" in name) or (a, b) == (-(2**31), -1):
@@ -319,7 +252,7 @@ FLOAT_EDGES = (0.0, -0.0, 0.5, -0.5, 1.0, -1.0, 3.0, -7.25, 0.1, 1e300, -1e-300,
 
 def test_float_operators(tmp_path: Path) -> None:
     body = "\n".join(f"    F[{k}] = {item}" for k, item in enumerate(FLOAT_OPERATORS))
-    module = trace_source(HEAD.format(body=body), tmp_path)
+    module = trace_source(source_of(body), tmp_path)
     for u in FLOAT_EDGES:
         for v in FLOAT_EDGES:
             if v != 0 and abs(v) != float("inf") and abs(u) != float("inf"):
@@ -343,18 +276,9 @@ def test_range(bounds: str, tmp_path: Path) -> None:
         k = k + 1
     I[0] = h
     I[1] = k"""
-    module = trace_source(HEAD.format(body=body), tmp_path)
+    module = trace_source(source_of(body), tmp_path)
     for a in (0, 1, -1, 5, -6, 20, 2147483645):
         for b in (0, 1, 2, 3, 9, -4):
             spread = len(range(*eval(f"({bounds},)", {"a": a, "b": b})))
             if spread < 200:
                 check(module, body, a, b, 0.5, 0.25)
-
-
-def check(module: str, body: str, a: int, b: int, u: float, v: float) -> None:
-    """The same memory from Python and from the module."""
-    memory = [[np.zeros(8, np.int32), np.zeros(8)] for _ in range(2)]
-    run_python(body, [*memory[0], np.int32(a), np.int32(b), np.float64(u), np.float64(v)])
-    mlir_interpreter.run(module, [*memory[1], a, b, np.float64(u), np.float64(v)])
-    for expected, found in zip(*memory, strict=True):
-        np.testing.assert_array_equal(found, expected, err_msg=f"{a=} {b=} {u=} {v=}\n{body}")

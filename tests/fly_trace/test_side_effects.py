@@ -277,7 +277,6 @@ IN_A_BRANCH = {
     "operator.methodcaller('append', 4)(l)": "list",
     "heapq.heappush(l, 4)": "list",
     "bisect.insort(l, 4)": "list",
-    "l[:] = [1]": "list",
     "p()": "list",
     "grow()": "list",
     "add(1)": "list",
@@ -305,7 +304,6 @@ IN_A_BRANCH = {
     "k = t + 1": "Thing",
     "k = t.next": "Thing",
     "k = 1 if s == 3 else 2": "Slotted",
-    "for i in range(n): t.v = i": "Thing",
     "while k < n: k = t.grow()": "Thing",
 }
 

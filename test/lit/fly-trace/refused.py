@@ -1,7 +1,7 @@
 # Python that can't mean on a GPU what it means in Python: file, line, caret, advice, exit 1.
 # tests/fly_trace/refusals.txt has the rest of them.
-# RUN: not fly-trace %s:early_return 2>&1 | %filecheck %s --check-prefix=RETURN
-# RUN: not fly-trace %s:loop_else 2>&1 | %filecheck %s --check-prefix=ELSE
+# RUN: not fly-trace %s:raised 2>&1 | %filecheck %s --check-prefix=RAISE
+# RUN: not fly-trace %s:after_loop 2>&1 | %filecheck %s --check-prefix=AFTER
 # RUN: not fly-trace %s:one_sided 2>&1 | %filecheck %s --check-prefix=SIDE
 # RUN: not fly-trace %s:changed_list 2>&1 | %filecheck %s --check-prefix=LIST
 # RUN: not fly-trace %s:nothing 2>&1 | %filecheck %s --check-prefix=ENTRY
@@ -21,27 +21,26 @@ def host(body):
     return fly.jit(entry)
 
 
-# RETURN: fly-trace: error: {{.*}}refused.py:30:9: `return` inside a dynamic `if` or `while`: the work items would diverge here
-# RETURN-NEXT: return
-# RETURN-NEXT: ^~~~~~
-# RETURN-NEXT: put the following code in the `else`
-def returns(A, n):
+# RAISE: fly-trace: error: {{.*}}refused.py:30:9: `raise` inside a dynamic `if`: a kernel can't raise an exception
+# RAISE-NEXT: raise IndexError
+# RAISE-NEXT: ^~~~~~
+# RAISE-NEXT: check it on the host
+def raises(A, n):
     if n > 3:
-        return
+        raise IndexError
     A[n] = 1.0
 
 
-# ELSE: fly-trace: error: {{.*}}refused.py:41:9: `else` on a loop over a dynamic range
-# ELSE-NEXT: A[0] = 2.0
-# ELSE-NEXT: ^~~~~~~~
-def otherwise(A, n):
+# AFTER: fly-trace: error: {{.*}}refused.py:40:7: `i` is the variable of a dynamic loop, which may not run at all
+# AFTER-NEXT: A[i] = 2.0
+# AFTER-NEXT: ^
+def behind(A, n):
     for i in range(n):
         A[i] = 1.0
-    else:
-        A[0] = 2.0
+    A[i] = 2.0
 
 
-# SIDE: error: {{.*}}refused.py:51:12: `value` is assigned on only one side of the dynamic `if` on line 49
+# SIDE: error: {{.*}}refused.py:50:12: `value` is assigned where the dynamic `if` on line 48 is true, and has no value where it is false
 # SIDE-NEXT: A[0] = value
 # SIDE-NEXT: ^~~~~
 # SIDE-NEXT: assign value a value before the `if`
@@ -51,7 +50,7 @@ def sided(A, n):
     A[0] = value
 
 
-# LIST: error: {{.*}}refused.py:60:9: append() modifies a Python list created outside this dynamic branch or loop
+# LIST: error: {{.*}}refused.py:59:9: append() modifies a Python list created outside this dynamic branch or loop
 # LIST-NEXT: values.append(2.0)
 # LIST-NEXT: ^~~~~~~~~~~~~~~~~~
 def listed(A, n):
@@ -62,8 +61,8 @@ def listed(A, n):
 
 
 # ENTRY: fly-trace: error: {{.*}}refused.py: has no host function 'nothing'
-# ENTRY-NEXT: its host functions: early_return, loop_else, one_sided, changed_list
+# ENTRY-NEXT: its host functions: raised, after_loop, one_sided, changed_list
 # MANY: fly-trace: error: {{.*}}refused.py: has 4 host functions
-# MANY-NEXT: select one: {{.*}}refused.py:early_return, {{.*}}refused.py:loop_else
-early_return, loop_else = host(returns), host(otherwise)
+# MANY-NEXT: select one: {{.*}}refused.py:raised, {{.*}}refused.py:after_loop
+raised, after_loop = host(raises), host(behind)
 one_sided, changed_list = host(sided), host(listed)

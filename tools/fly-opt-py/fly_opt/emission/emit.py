@@ -173,6 +173,10 @@ def _prepare(
             refused.append(InputError(message, place=where))
             return ir.WalkResult.INTERRUPT
         newer.extend((one, op.operation) for one in lowerings if one.replaces(name))
+        if name == "llvm.br" and _ANNOTATION in op.attributes:
+            # convert-scf-to-cf copies a loop's attributes; the branch has another name for this.
+            op.attributes["loop_annotation"] = op.attributes[_ANNOTATION]
+            del op.attributes[_ANNOTATION]
         if "alignment" in op.attributes and (wrong := _wrong_alignment(op)):
             refused.append(InputError(wrong, place=source.place_of(op.location)))
             return ir.WalkResult.INTERRUPT
@@ -235,6 +239,7 @@ def _is_ordinary(function: ir.Operation, lowerings: tuple[Lowering, ...]) -> boo
     return True
 
 
+_ANNOTATION = "llvm.loop_annotation"
 MOST_ALIGNED = 1 << 32  # bytes; LLVM's limit
 
 

@@ -1,8 +1,8 @@
 """The values that control flow carries: Python trees whose leaves may be dynamic.
 
 Branches and loops carry tuples, lists and dictionaries of numbers leaf by leaf, as well as vectors
-and the dialect's dynamic values (tensors, layouts) of one type. Any other object (a function, None)
-must be the same on every path.
+and the dialect's dynamic values (tensors, layouts) of one type, and the user's objects field by
+field. Any other object (a function, None) must be the same on every path.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fly_common.quoting import quoted
 from fly_common.record import record
 
+from fly_trace.control import object_fields
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe
@@ -68,6 +69,8 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
     trees differ otherwise."""
     if a is b:
         return a
+    if object_fields.is_in_place(a) or object_fields.is_in_place(b):
+        raise Mismatch(a, b, path)
     if is_leaf(a) and is_leaf(b):
         if same(a, b):
             return a
@@ -80,8 +83,10 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
             items = [
                 merge(x, y, join, f"{path}[{i}]") for i, (x, y) in enumerate(zip(a, b, strict=True))
             ]
+            _freeze(a, b)
             return _rebuilt(a, items)
         if isinstance(a, dict) and list(a) == list(b):
+            _freeze(a, b)
             return _joined(
                 {key: merge(a[key], b[key], join, f"{path}[{quoted(key, 40)}]") for key in a}
             )
@@ -91,21 +96,48 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
                 for name in fields
             }
             return a.with_fields(made)  # type: ignore[union-attr]
-        if not isinstance(a, (tuple, list, dict)) and _equal(a, b):
-            return a
+        if not isinstance(a, (tuple, list, dict)):
+            opened = object_fields.is_object(a)
+            if not (opened and (_is_dynamic(a) or _is_dynamic(b))) and _equal(a, b):
+                return a
+            if opened and (made := _merged_objects(a, b, join, path)) is not None:
+                return made
     raise Mismatch(a, b, path)
+
+
+def _is_dynamic(value: Any) -> bool:
+    """Whether an object of the function's own holds a dynamic value."""
+    return any(
+        isinstance(leaf, (Scalar, DialectValue)) or not is_number(leaf) for leaf in leaves(value)
+    )
+
+
+def _merged_objects(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str) -> Any:
+    """A new object with the merged fields of two objects of a class, or None."""
+    x, y = object_fields.read(a), object_fields.read(b)
+    if x.keys() != y.keys():
+        return None
+    fields = {name: merge(x[name], y[name], join, f"{path}.{name}") for name in x}
+    _freeze(a, b)
+    return _joined(object_fields.rebuilt(a, fields))
 
 
 def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:
     """Applies `leaf` to the leaves of a tree."""
     if is_leaf(value):
         return leaf(value)
+    if object_fields.is_in_place(value):
+        return value
+    _freeze(value)
     if isinstance(value, (tuple, list)):
         return _rebuilt(value, [transform(item, leaf) for item in value])
     if isinstance(value, dict):
         return _joined({key: transform(item, leaf) for key, item in value.items()})
     if fields := fields_of(value):
         return value.with_fields({n: transform(getattr(value, n), leaf) for n in fields})
+    if object_fields.is_own_object(value):
+        held = {name: transform(one, leaf) for name, one in object_fields.read(value).items()}
+        return _joined(object_fields.rebuilt(value, held))
     return value
 
 
@@ -113,12 +145,18 @@ def leaves(value: Any) -> list[Any]:
     """The leaves of a tree, in order."""
     if is_leaf(value):
         return [value]
+    if object_fields.is_in_place(value):
+        return []
     if isinstance(value, (tuple, list)):
         parts: Iterable[Any] = value
     elif isinstance(value, dict):
         parts = value.values()
+    elif fields := fields_of(value):
+        parts = [getattr(value, name) for name in fields]
+    elif object_fields.is_own_object(value):
+        parts = object_fields.read(value).values()
     else:
-        parts = [getattr(value, name) for name in fields_of(value) or ()]
+        return []
     return [leaf for part in parts for leaf in leaves(part)]
 
 
@@ -139,6 +177,17 @@ def _joined(container: Any) -> Any:
     if builder is not None:
         builder.frozen.carry(container)
     return container
+
+
+def _freeze(*containers: Any) -> None:
+    """Registers lists, dictionaries and objects that control flow has copied. A variable then is
+    the copy or the container itself, depending on the path, so that neither may change."""
+    builder = tracing.active()
+    if builder is None:
+        return
+    for one in containers:
+        if type(one) in (list, dict) or object_fields.is_own_object(one):
+            builder.frozen.carry(one)
 
 
 def same(a: Any, b: Any) -> bool:

@@ -31,9 +31,9 @@ def relocate(error: objects.ChangedSomewhere, trace: Callable[[], Any]) -> NoRet
         builder = tracing.active()
         if builder is None or not locations.user_code(frame.f_code):
             return line
-        if last and any(builder.frozen.changed_at_all()):
+        if last and any(objects.changed_at_all(builder)):
             sys.settrace(None)
-            objects.refuse_changed(builder.frozen, _line(*last[-1]))
+            objects.refuse_changed(builder, _line(*last[-1]))
         if event == "line":
             last[:] = [(frame.f_code, frame.f_lineno)]
         return line

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -39,10 +39,17 @@ class ChangedSomewhere(InputError):
     is_undone = True
 
 
-def refuse_changed(frozen: Snapshot, at: locations.Position) -> NoReturn:
+def changed_at_all(builder: Builder) -> Iterator[Entry]:
+    """The objects that have changed, without those whose contents control flow carries."""
+    for entry in builder.frozen.changed_at_all():
+        if id(entry.value) not in builder.carried:
+            yield entry
+
+
+def refuse_changed(builder: Builder, at: locations.Position) -> NoReturn:
     """Reports a change at the line `at`."""
     try:
-        for entry in frozen.changed_at_all():
+        for entry in changed_at_all(builder):
             _refuse_change(entry, "this", at)
     except InputError as error:
         found = ChangedSomewhere(error.message, place=error.place, hint=error.hint)
@@ -69,7 +76,9 @@ def _refuse_change(entry: Entry, how: str, at: locations.Position | None = None)
     if entry.origin is Origin.CARRIED:
         tracing.refuse(
             f"{how} modifies a Python {kind} that a dynamic branch or loop carries",
-            f"modify a copy: x = {kind}(x); or assign a new one",
+            f"modify a copy: x = {kind}(x); or assign a new one"
+            if isinstance(entry.value, (list, dict))
+            else "assign a new one to the variable",
             at=at,
         )
     if entry.origin is Origin.BEFORE:
@@ -94,7 +103,9 @@ def _outside(name: str, what: str, how: str) -> tuple[str, str]:
 def _check_change(container: Any, how: str) -> None:
     """Refuses a change of a Python object from outside the current trace."""
     builder = tracing.active()
-    if builder is not None and (entry := builder.frozen.find(container)) is not None:
+    if builder is None or (entry := builder.frozen.find(container)) is None:
+        return
+    if id(container) not in builder.in_place or entry.origin is not Origin.BEFORE:
         _refuse_change(entry, how)
 
 
@@ -105,7 +116,10 @@ def before_region(builder: Builder) -> Snapshot:
 
 def check_region(before: Snapshot) -> None:
     """Refuses a dynamic branch or loop that changed an object from before it."""
+    builder = tracing.active()
     for entry in before.changed_in_region() if before.entries or before.count else ():
+        if builder is not None and _may_have_changed(builder, entry):
+            continue
         _refuse_somewhere(entry, "this dynamic branch or loop")
 
 
@@ -123,10 +137,26 @@ def preserved(builder: Builder, function: Any) -> Iterator[None]:
         raise
 
 
+def _may_have_changed(builder: Builder, entry: Entry) -> bool:
+    """Whether the branch or loop that is traced may change an object, or one around it did: then
+    there is a newer entry."""
+    return bool(builder.carried) and (
+        id(entry.value) in builder.in_place or builder.frozen.find(entry.value) is not entry
+    )
+
+
 def target(container: Any) -> Any:
     """The `x` of `x[i] = …`."""
     if not isinstance(container, Tensor):
         _check_change(container, "the assignment")
+    return container
+
+
+def deleted_from(container: Any) -> Any:
+    """The `x` of `del x[i]`."""
+    if isinstance(container, Tensor):
+        tracing.refuse("an element of a tensor can't be deleted", "store another value")
+    _check_change(container, "`del`")
     return container
 
 
@@ -182,6 +212,8 @@ _HARMLESS = frozenset(
     (len, isinstance, issubclass, callable, id, abs, round, divmod, getattr, hasattr)
 )
 _HARMLESS_TYPES = frozenset((range, int, float, bool, type, slice))
+# Builtin functions of dynamic values → what is called instead.
+TRACED: dict[Any, Callable[..., Any]] = {}
 _DEPTH = 64  # nested calls; more are taken for infinite recursion
 
 
@@ -195,6 +227,11 @@ def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
             return function(*arguments, **named)
         if function in _REFUSED:
             tracing.refuse(*_REFUSED[function])
+        if function in TRACED and tracing.active() is not None:
+            for argument in arguments:
+                if hasattr(type(argument), "__next__"):
+                    _check_change(argument, _name(function))
+            return TRACED[function](*arguments, **named)
         if function in (setattr, delattr) and arguments:
             target_attribute(arguments[0])
     elif kind is type and function in _HARMLESS_TYPES:
@@ -217,7 +254,7 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
     watched = builder.frozen.reached_by((function, *arguments, *named.values()))
     result = function(*arguments, **named)
     for entry in watched:
-        if entry.changed:
+        if entry.changed and not _may_have_changed(builder, entry):
             _refuse_change(entry, name or _name(function))
     return result
 

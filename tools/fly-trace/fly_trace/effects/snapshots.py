@@ -122,6 +122,17 @@ class Snapshot:
         self.data.append(entry)
         self.count += 1
 
+    def renew(self, value: Any) -> None:
+        """Adds an object that may have changed since the parent held it."""
+        if id(value) not in self.entries:
+            kind = object_kinds.kind_of(type(value))
+            held = self.find(value)
+            path = held.path if held is not None else None
+            entry = Entry(value, kind, kind.read(value), path, self.origin)
+            self.entries[id(value)] = entry
+            self.data.append(entry)
+            self.count += 1
+
     def find(self, value: Any) -> Entry | None:
         """The entry of an object, here or in a parent."""
         snapshot: Snapshot | None = self

@@ -15,7 +15,7 @@ from typing import Any
 from fly_common.errors import InputError, Place
 
 from fly_trace.core import locations
-from fly_trace.rewrite import nodes
+from fly_trace.rewrite import loop_state, nodes, patterns
 from fly_trace.rewrite.nodes import CONTROL, walk
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
@@ -100,13 +100,19 @@ def _functions(file: str, source: str) -> dict[int, list[ast.FunctionDef | ast.L
 def _compile(function: FunctionType) -> CodeType:
     code = function.__code__
     file = code.co_filename
-    node = _node(function)
-    check(node, file)
+    node = _without_defaults(_node(function))
+    kinds = set(map(type, walk(node)))
+    if ast.Yield in kinds:
+        loop_state.expand(node, file)
+        kinds = set(map(type, walk(node)))
+    check(node, file, kinds)
+    if ast.Match in kinds:
+        patterns.expand(node)
     transformer = Transformer(file)
     if isinstance(node, ast.Lambda):
-        new: ast.stmt = ast.Return(transformer.expression(_without_defaults(node)))
+        new: ast.stmt = ast.Return(transformer.expression(node))
     else:
-        plain = transformer.function(_without_defaults(node))
+        plain = transformer.function(node)
         for argument in walk(plain.args):
             if isinstance(argument, ast.arg):
                 argument.annotation = None
@@ -195,7 +201,7 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     if not found:
         for node in walk(tree):
             if isinstance(node, ast.AsyncFunctionDef) and node.name == function.__name__:
-                check(node, file)
+                check(node, file, {ast.AsyncFunctionDef})
         raise InputError(
             f"the source of {function.__name__} changed since it was loaded", place=where
         )

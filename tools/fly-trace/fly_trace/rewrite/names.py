@@ -2,7 +2,8 @@
 
 `liveness` annotates each `if`, `for` and `while` with the names that are read after it
 (`live_out`), and each loop with those read at the start of an iteration (`live_head`). It is
-conservative: a name that a nested function or lambda mentions is live everywhere.
+conservative: a name that a nested function or lambda mentions is live everywhere. Early exits have
+been removed before (`exits`).
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
             found[node.id] = None
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             found[node.name] = None
             for decorator in node.decorator_list:
                 visit(decorator)
             return
-        elif isinstance(node, (ast.MatchAs, ast.MatchStar)) and node.name:
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.update((one.asname or one.name.partition(".")[0], None) for one in node.names)
+        elif isinstance(node, ast.ExceptHandler) and node.name:
             found[node.name] = None
-        elif isinstance(node, ast.MatchMapping) and node.rest:
-            found[node.rest] = None
         elif isinstance(node, (*COMPREHENSIONS, ast.Lambda)):
             return
         for child in children(node):
@@ -43,6 +44,59 @@ def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     for node in nodes:
         visit(node)
     return list(found)
+
+
+def changed(body: list[ast.stmt]) -> dict[tuple[str, str | None], None]:
+    """The variables with items or attributes that the statements assign to, and the attribute.
+    Expressions are not looked at, and the result for an inner block is kept with its statement."""
+    found: dict[tuple[str, str | None], None] = {}
+    for node in body:
+        kind = type(node)
+        if kind is ast.Assign:
+            for target in node.targets:  # type: ignore[attr-defined]
+                _changed_by(target, found)
+        elif kind in _TARGETED:
+            _changed_by(node.target, found)  # type: ignore[attr-defined]
+        elif kind in _BLOCKS:
+            inner = getattr(node, "changed", None)
+            if inner is None:
+                inner = {}
+                for name in _BLOCKS[kind]:
+                    inner.update(changed(getattr(node, name)))
+                if kind is ast.For:
+                    _changed_by(node.target, inner)  # type: ignore[attr-defined]
+                for handler in getattr(node, "handlers", ()):
+                    inner.update(changed(handler.body))
+                for item in getattr(node, "items", ()):
+                    if item.optional_vars is not None:
+                        _changed_by(item.optional_vars, inner)
+                node.changed = inner  # type: ignore[attr-defined]
+            found.update(inner)
+    return found
+
+
+_TARGETED = (ast.AugAssign, ast.AnnAssign)
+_BLOCKS: dict[type, tuple[str, ...]] = {
+    ast.If: ("body", "orelse"),
+    ast.For: ("body",),
+    ast.While: ("body",),
+    ast.With: ("body",),
+    ast.Try: ("body", "orelse", "finalbody"),
+}
+
+
+def _changed_by(target: ast.expr, found: dict[tuple[str, str | None], None]) -> None:
+    if isinstance(target, (ast.Subscript, ast.Attribute)):
+        root = target.value
+        while isinstance(root, (ast.Subscript, ast.Attribute)):
+            root = root.value
+        if isinstance(root, ast.Name):
+            found[root.id, target.attr if isinstance(target, ast.Attribute) else None] = None
+    elif isinstance(target, (ast.Tuple, ast.List)):
+        for inner in target.elts:
+            _changed_by(inner, found)
+    elif isinstance(target, ast.Starred):
+        _changed_by(target.value, found)
 
 
 def parameters(arguments: ast.arguments) -> list[str]:
@@ -83,7 +137,6 @@ def liveness(function: ast.FunctionDef | ast.Lambda) -> None:
 class _Liveness:
     def __init__(self, always: Names):
         self.always = always
-        self.loops: list[tuple[Names, Names]] = []  # live at `continue`, live at `break`
 
     def block(self, body: list[ast.stmt], after: Names) -> Names:
         """The live names before the statements, given those after them."""
@@ -101,7 +154,9 @@ class _Liveness:
                 note(node, "live_out", after | self.always)
                 targets = frozenset(assigned([node.target]))
                 used = read(node.target)  # A[i] as a target reads A and i
-                head = self.loop(node, after, lambda inside: (inside - targets) | used, NOTHING)
+                left = getattr(node, "left", None)
+                test = frozenset((left,)) if left else NOTHING
+                head = self.loop(node, after, lambda inside: (inside - targets) | used, test)
                 return head | read(node.iter)
             case ast.While():
                 note(node, "live_out", after | self.always)
@@ -110,19 +165,22 @@ class _Liveness:
                 return self.block(node.body, after) | read(
                     *(item.context_expr for item in node.items)
                 )
-            case ast.Match():
-                live = after
-                for choice in node.cases:
-                    live |= self.block(choice.body, after) | read(choice.pattern, choice.guard)
-                return live | read(node.subject)
+            case ast.Try():
+                behind = self.block(node.finalbody, after) | after
+                caught = behind
+                for handler in node.handlers:
+                    caught |= self.block(handler.body, behind) | read(handler.type)
+                # An exception may be raised anywhere in the body.
+                before, self.always = self.always, self.always | caught
+                live = self.block(node.body, self.block(node.orelse, behind)) | caught
+                self.always = before
+                return live
+            case ast.Delete():
+                return self.store(node.targets, after) | read(*node.targets)
             case ast.Return():
                 return read(node.value)
             case ast.Raise():
                 return read(node.exc, node.cause)
-            case ast.Break():
-                return self.loops[-1][1] if self.loops else after
-            case ast.Continue():
-                return self.loops[-1][0] if self.loops else after
             case ast.Assign():
                 return self.store(node.targets, after) | read(*node.targets, node.value)
             case ast.AnnAssign():
@@ -143,13 +201,9 @@ class _Liveness:
 
     def loop(self, node: ast.For | ast.AsyncFor | ast.While, after: Names, enter, test: Names):
         """Iterates until the live names at the loop head reach a fixpoint."""
-        leave = self.block(node.orelse, after) | after
-        head = leave | test
+        head = after | test
         while True:
-            self.loops.append((head, after))
-            body = enter(self.block(node.body, head))
-            self.loops.pop()
-            grown = head | body
+            grown = head | enter(self.block(node.body, head))
             if grown == head:
                 break
             head = grown
@@ -161,64 +215,15 @@ def note(node: ast.AST, name: str, names: Names) -> None:
     setattr(node, name, names)
 
 
-def escapes(body: list[ast.stmt]) -> ast.stmt | None:
-    """The first statement that leaves `body`: return or raise anywhere, or break and continue of an
-    enclosing loop."""
-
-    def visit(node: ast.AST, in_loop: bool) -> ast.stmt | None:
-        if isinstance(node, (ast.Return, ast.Raise)):
-            return node
-        if isinstance(node, (ast.Break, ast.Continue)):
-            return None if in_loop else node
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            return None
-        loop = in_loop or isinstance(node, (ast.For, ast.While))
-        for name, value in ast.iter_fields(node):
-            inner = (
-                loop if name != "orelse" or not isinstance(node, (ast.For, ast.While)) else in_loop
-            )
-            for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and (found := visit(child, inner)):
-                    return found
-        return None
-
-    for node in body:
-        if found := visit(node, False):
-            return found
-    return None
-
-
-def loop_escapes(loop: ast.For | ast.While) -> ast.stmt | None:
-    """The first statement that ends a loop early: its own break or continue, or a return. A raise
-    is not included: it stops the trace wherever it is."""
-
-    def visit(node: ast.AST, own: bool) -> ast.stmt | None:
-        if isinstance(node, ast.Return):
-            return node
-        if isinstance(node, (ast.Break, ast.Continue)):
-            return node if own else None
-        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
-            return None
-        inner = own and not isinstance(node, (ast.For, ast.While))
-        for child in children(node):
-            if found := visit(child, inner):
-                return found
-        return None
-
-    for node in loop.body:
-        if found := visit(node, True):
-            return found
-    return None
-
-
 def shared(body: list[ast.stmt]) -> list[str]:
-    """The names that control flow assigns, whose branches and bodies become nested functions."""
+    """The names that may lack a value: those that control flow assigns, whose branches and bodies
+    become nested functions, and those that `del` unbinds."""
     found: dict[str, None] = {}
 
     def visit(node: ast.AST) -> None:
         if isinstance(node, (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)):
             return
-        if isinstance(node, (ast.If, ast.For, ast.While)):
+        if isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.Delete)):
             found.update(dict.fromkeys(assigned([node])))
             return
         for child in children(node):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 # The name of `fly_trace.control.runtime` in rewritten code: a free variable of the function.
@@ -62,6 +63,11 @@ def arguments(*names: str) -> ast.arguments:
     return ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
 
 
+def name(text: str) -> ast.Name:
+    """A name that is read."""
+    return ast.Name(text, ast.Load())
+
+
 def assign(name: str, value: ast.expr) -> ast.Assign:
     return ast.Assign([ast.Name(name, ast.Store())], value)
 
@@ -82,10 +88,6 @@ def define(
 
 def strings(names: tuple[str, ...]) -> ast.Tuple:
     return ast.Tuple([ast.Constant(name) for name in names], ast.Load())
-
-
-def word(node: ast.stmt) -> ast.Constant:
-    return ast.Constant(type(node).__name__.lower())
 
 
 def span(node: ast.stmt) -> ast.Tuple:
@@ -125,3 +127,13 @@ def names_in(node: ast.expr) -> ast.expr:
         if known and not any(isinstance(item, ast.Starred) for item in node.elts):
             return ast.Tuple(found, ast.Load())
     return ast.Constant(None)
+
+
+def roots(changed: Iterable[tuple[str, str | None]]) -> list[ast.expr]:
+    """The argument for objects that statements change in place, or nothing. A variable may not have
+    a value yet, so each is read by a function."""
+    parts = [
+        ast.Tuple([thunk(name(one)), ast.Constant(one), ast.Constant(attribute)], ast.Load())
+        for one, attribute in changed
+    ]
+    return [ast.Tuple(list(parts), ast.Load())] if parts else []

@@ -11,12 +11,11 @@ from fly_trace.rewrite.nodes import walk
 
 # Node type → the message, and a hint.
 REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
-    ast.Try: ("`try` can't be used in a kernel: a GPU raises no exceptions", None),
+    ast.TryStar: ("`except*` can't be used in a kernel", "use except"),
     ast.AsyncWith: ("`async with` can't be used in a kernel", None),
     ast.AsyncFor: ("`async for` can't be used in a kernel", None),
     ast.AsyncFunctionDef: ("`async def` can't be used in a kernel", None),
     ast.Await: ("`await` can't be used in a kernel", None),
-    ast.Delete: ("`del` can't be used in a kernel", "leave the variable unused"),
     ast.Global: (
         "`global` can't be used in a kernel: it would change Python's state while tracing",
         "return the value, or store it in a tensor",
@@ -28,16 +27,14 @@ REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
     ast.Yield: ("a generator can't be used in a kernel", "return a tuple or a list"),
     ast.YieldFrom: ("a generator can't be used in a kernel", "return a tuple or a list"),
     ast.NamedExpr: ("`:=` can't be used in a kernel", "use a separate assignment statement"),
-    ast.ClassDef: ("a class can't be defined in a kernel", "define it outside"),
-    ast.Import: ("`import` can't be used in a kernel", "import at the top of the file"),
-    ast.ImportFrom: ("`import` can't be used in a kernel", "import at the top of the file"),
 }
-if hasattr(ast, "TryStar"):
-    REFUSED[ast.TryStar] = REFUSED[ast.Try]
 
 
-def check(node: ast.AST, file: str) -> None:
-    """Raises InputError at the first refused construct in source order."""
+def check(node: ast.AST, file: str, kinds: set[type]) -> None:
+    """Raises InputError at the first refused construct in source order. `kinds` are the types of
+    the nodes."""
+    if kinds.isdisjoint(REFUSED):
+        return
     for inner in sorted(
         (inner for inner in walk(node) if type(inner) in REFUSED),
         key=lambda inner: (inner.lineno, inner.col_offset),  # type: ignore[attr-defined]

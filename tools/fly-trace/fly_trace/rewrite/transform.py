@@ -7,18 +7,20 @@
                                 control.if_(c, then, orelse, get, put, ("x",), 1)
 
 Branches and bodies share the function's own variables (`nonlocal`), so that closures behave as in
-Python. Whether a condition is dynamic is only known while tracing. A construct with an early exit
-(return, break, …) remains Python's, and refuses a dynamic condition at run time.
+Python. Whether a condition is dynamic is only known while tracing. Early exits are removed before
+(`exits`). An `if` with a `raise` remains Python's, and refuses a dynamic condition at run time.
 """
 
 from __future__ import annotations
 
 import ast
 
-from fly_common.record import field, record
+from fly_common.record import record
 
 from fly_trace.rewrite import names as analysis
 from fly_trace.rewrite import nodes
+from fly_trace.rewrite.exits import first_raise, restructure
+from fly_trace.rewrite.expressions import Expressions, Scope
 from fly_trace.rewrite.refused import refuse_syntax
 
 # Python's operator → the method whose in-place form `augmented` calls.
@@ -40,29 +42,21 @@ _AUGMENTED = {
 
 
 @record(frozen=False)
-class _Scope:
-    """A function or comprehension: the names it binds, and those that control flow may leave
-    unassigned."""
+class Transformer(Expressions):
+    """Rewrites functions and statements."""
 
-    bound: frozenset[str]
-    checked: frozenset[str] = frozenset()
-
-
-@record(frozen=False)
-class Transformer(ast.NodeTransformer):
-    file: str
-    scopes: list[_Scope] = field(default_factory=list)
     count: int = 0
 
     # -- functions
 
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """Rewrites a function's body, and drops its decorators. Defaults are left to the caller."""
+        restructure(node)
         analysis.liveness(node)
         given = analysis.parameters(node.args)
         bound = frozenset([*given, *analysis.assigned(node.body)])
         shared = analysis.shared(node.body)
-        self.scopes.append(_Scope(bound, frozenset(shared)))
+        self.scopes.append(Scope(bound, frozenset(shared)))
         body = self.block(node.body)
         self.scopes.pop()
         start = [
@@ -74,7 +68,7 @@ class Transformer(ast.NodeTransformer):
 
     def expression(self, node: ast.Lambda) -> ast.Lambda:
         """Rewrites a lambda."""
-        self.scopes.append(_Scope(frozenset(analysis.parameters(node.args))))
+        self.scopes.append(Scope(frozenset(analysis.parameters(node.args))))
         body = self.visit(node.body)
         self.scopes.pop()
         return nodes.at(ast.Lambda(node.args, body), node)
@@ -84,6 +78,33 @@ class Transformer(ast.NodeTransformer):
         new.decorator_list = [self.visit(item) for item in node.decorator_list]
         new.args = self.arguments(node.args)
         return new
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.ClassDef:
+        """Rewrites the methods of a class. Its body stays Python's: control flow in it would lose
+        the class's names."""
+        for one in node.body:
+            plain = isinstance(one, (ast.FunctionDef, ast.AnnAssign, ast.Assign, ast.Pass))
+            if not plain and not (
+                isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant)
+            ):
+                raise refuse_syntax(
+                    one,
+                    self.file,
+                    "the body of a class in a kernel has more than methods and assignments",
+                    "define the class outside",
+                )
+            if isinstance(one, ast.AnnAssign):
+                one.value = one.value and self.visit(one.value)
+            elif isinstance(one, ast.Assign):
+                one.value = self.visit(one.value)
+        node.body = [
+            self.visit(one) if isinstance(one, ast.FunctionDef) else one for one in node.body
+        ]
+        node.bases = [self.visit(one) for one in node.bases]
+        for word in node.keywords:
+            word.value = self.visit(word.value)
+        node.decorator_list = [self.visit(one) for one in node.decorator_list]
+        return node
 
     def visit_Lambda(self, node: ast.Lambda) -> ast.Lambda:
         new = self.expression(node)
@@ -109,13 +130,12 @@ class Transformer(ast.NodeTransformer):
     # -- statements
 
     def visit_If(self, node: ast.If) -> ast.stmt | list[ast.stmt]:
-        escape = analysis.escapes([*node.body, *node.orelse])
+        raises = _raise_in(node)
         test = self.visit(node.test)
-        if escape is not None:
-            test = nodes.at(
-                nodes.call("static_test", test, nodes.word(escape), nodes.span(escape)), node.test
-            )
+        if raises is not None:
+            test = nodes.at(nodes.call("static_test", test, nodes.span(raises)), node.test)
             return nodes.at(ast.If(test, self.block(node.body), self.block(node.orelse)), node)
+        roots = nodes.roots(analysis.changed([node]))
         names = analysis.assigned([*node.body, *node.orelse])
         first, count = analysis.ordered(names, node.live_out)  # type: ignore[attr-defined]
         makers = [
@@ -125,18 +145,15 @@ class Transformer(ast.NodeTransformer):
         ]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
         call = nodes.call("if_", test, *made, nodes.strings(first), ast.Constant(count))
+        call.args += roots
+        if getattr(node, "exits", False):
+            call.args += [] if roots else [ast.Tuple([], ast.Load())]
+            call.func.attr = "if_exit"  # type: ignore[attr-defined]
+            call.args.append(ast.Constant(getattr(node, "only", None)))
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_While(self, node: ast.While) -> ast.stmt | list[ast.stmt]:
-        escape = analysis.loop_escapes(node)
-        if escape is not None or node.orelse:
-            word, where = (
-                (nodes.word(escape), escape) if escape else (ast.Constant("else"), node.orelse[0])
-            )
-            test = nodes.at(
-                nodes.call("static_test", self.visit(node.test), word, nodes.span(where)), node.test
-            )
-            return nodes.at(ast.While(test, self.block(node.body), self.block(node.orelse)), node)
+        roots = nodes.roots(analysis.changed([node]))
         names = analysis.assigned(node.body)
         first, count = analysis.ordered(names, node.live_head)  # type: ignore[attr-defined]
         test = self.nested(
@@ -148,76 +165,97 @@ class Transformer(ast.NodeTransformer):
             *self.accessors(first, node),
         ]
         made = [ast.Name(maker.name, ast.Load()) for maker in makers]
-        call = nodes.call("while_", *made, nodes.strings(first), ast.Constant(count))
+        call = nodes.call("while_", *made, nodes.strings(first), ast.Constant(count), *roots)
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
+        exits = getattr(node, "exits", False)
         ranged = nodes.range_call(node.iter)
-        if ranged is None:
+        if ranged is None and not exits:
+            target = self.visit(node.target)
             iterable = nodes.at(nodes.call("items", self.visit(node.iter)), node.iter)
-            return self.python_for(node, iterable)
-        if ranged.keywords:
-            raise refuse_syntax(
-                ranged.keywords[0].value, self.file, "range() takes no keyword arguments", None
-            )
-        given = ast.Tuple([self.visit(item) for item in ranged.args], ast.Load())
-        escape = analysis.loop_escapes(node)
-        if escape is not None or node.orelse:
-            word, where = (
-                (nodes.word(escape), escape) if escape else (ast.Constant("else"), node.orelse[0])
-            )
-            call = nodes.call(
-                "python_range", self.visit(ranged.func), given, word, nodes.span(where)
-            )
-            return self.python_for(node, nodes.at(call, node.iter))
+            return nodes.at(ast.For(target, iterable, self.block(node.body), []), node)
+        for word in ranged.keywords if ranged is not None else ():
+            if word.arg != "unroll":
+                raise refuse_syntax(
+                    word.value,
+                    self.file,
+                    "a loop with init= ends with `yield` of its state"
+                    if word.arg == "init"
+                    else f"range() takes no {word.arg or '**'}=",
+                    "for i, state in range(n, init=[x, y]): …; results = yield [x, y]"
+                    if word.arg == "init"
+                    else "it takes init= and unroll=",
+                )
+        roots = nodes.roots(analysis.changed([node]))
         targets = analysis.assigned([node.target])
         inner = [name for name in analysis.assigned(node.body) if name not in targets]
-        first, count = analysis.ordered(inner, node.live_head)  # type: ignore[attr-defined]
-        first = (*first, *targets)
+        first, count = analysis.ordered(
+            [*inner, *targets],
+            node.live_head,  # type: ignore[attr-defined]
+        )
         item = f"__fly_item_{self.count}"
         take = nodes.at(
             ast.Assign([self.visit(node.target)], ast.Name(item, ast.Load())), node.target
         )
         body = self.nested("body", [take, *self.block(node.body)], first, node, item)
         makers = [body, *self.accessors(first, node)]
-        made = [ast.Name(maker.name, ast.Load()) for maker in makers]
-        call = nodes.call(
-            "for_",
-            self.visit(ranged.func),
-            given,
-            *made,
-            nodes.strings(first),
-            ast.Constant(count),
-            nodes.strings(tuple(targets)),
-        )
+        made: list[ast.expr] = [ast.Name(maker.name, ast.Load()) for maker in makers]
+        tail: list[ast.expr] = []
+        if exits:
+            left = getattr(node, "left", None)
+            tail = [nodes.thunk(ast.Name(left, ast.Load())) if left else ast.Constant(None)]
+        tail = [*(roots or [ast.Tuple([], ast.Load())] * exits), *tail]
+        if ranged is None:
+            head = [nodes.call("items", self.visit(node.iter))]
+        else:
+            given = ast.Tuple([self.visit(item) for item in ranged.args], ast.Load())
+            head = [self.visit(ranged.func), given]
+        word = ("for_exit" if exits else "for_") if ranged is not None else "each"
+        last = (nodes.strings(first), ast.Constant(count), nodes.strings(tuple(targets)), *tail)
+        given = [word for word in ranged.keywords if word.arg] if ranged is not None else []
+        keywords = [nodes.at(ast.keyword(one.arg, self.visit(one.value)), one) for one in given]
+        call = nodes.call(word, *head, *made, *last, keywords=keywords)
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.iter)), node)]
-
-    def python_for(self, node: ast.For, iterable: ast.expr) -> ast.For:
-        target = self.visit(node.target)
-        return nodes.at(
-            ast.For(target, iterable, self.block(node.body), self.block(node.orelse)), node
-        )
 
     def visit_With(self, node: ast.With) -> ast.With:
         for item in node.items:
-            if not nodes.is_fastmath(item.context_expr) or item.optional_vars is not None:
-                raise refuse_syntax(
-                    node,
-                    self.file,
-                    "`with` can't be used in a kernel",
-                    'except for fast-math flags: with fx.fastmath("contract"):',
-                )
-            item.context_expr = self.visit(item.context_expr)
+            entered = self.visit(item.context_expr)
+            if not nodes.is_fastmath(item.context_expr):
+                entered = nodes.at(nodes.call("context", entered), item.context_expr)
+            item.context_expr = entered
+            if item.optional_vars is not None:
+                item.optional_vars = self.visit(item.optional_vars)
         return nodes.at(ast.With(node.items, self.block(node.body)), node)
 
-    def visit_Match(self, node: ast.Match) -> ast.Match:
-        node.subject = nodes.at(
-            nodes.call("static_subject", self.visit(node.subject)), node.subject
-        )
-        for case in node.cases:
-            case.guard = case.guard and self.visit(case.guard)
-            case.body = self.block(case.body)
-        return node
+    def visit_Try(self, node: ast.Try) -> ast.Try:
+        body = self.block(node.body)
+        handlers = []
+        for one in node.handlers:
+            caught, name, inner = one.type and self.visit(one.type), one.name, self.block(one.body)
+            if name is not None:  # Python unbinds the name at the handler's end
+                held = f"__fly_error_{self.count}"
+                first = nodes.assign(name, ast.Name(held, ast.Load()))
+                last = nodes.assign(name, nodes.call("undefined", ast.Constant(name)))
+                inner, name = [nodes.at(first, one), *inner, nodes.at(last, one)], held
+            handlers.append(nodes.at(ast.ExceptHandler(caught, name, inner), one))
+        # The kernel's own errors, and those under a dynamic condition, end the trace.
+        refusal = ast.Attribute(ast.Name(nodes.CONTROL, ast.Load()), "FlyError", ast.Load())
+        if handlers:
+            first = nodes.at(ast.ExceptHandler(refusal, None, [ast.Raise()]), handlers[0])
+            handlers.insert(0, first)
+        new = ast.Try(body, handlers, self.block(node.orelse), self.block(node.finalbody))
+        return nodes.at(new, node)
+
+    def visit_Delete(self, node: ast.Delete) -> list[ast.stmt]:
+        out: list[ast.stmt] = []
+        for target in node.targets:
+            if isinstance(target, ast.Name):
+                value = nodes.call("deleted", ast.Constant(target.id))
+                out.append(nodes.at(nodes.assign(target.id, value), node))
+            else:
+                out.append(nodes.at(ast.Delete([self.visit(target)]), node))
+        return out
 
     def visit_Assert(self, node: ast.Assert) -> ast.stmt:
         message = nodes.thunk(self.visit(node.msg) if node.msg else ast.Constant(None))
@@ -225,13 +263,17 @@ class Transformer(ast.NodeTransformer):
         return nodes.at(ast.Expr(nodes.at(call, node.test)), node)
 
     def visit_Return(self, node: ast.Return) -> ast.stmt:
-        if node.value is None:
+        if node.value is None or getattr(node, "is_made", False):
             return node
-        names = nodes.names_in(node.value)
-        value = self.visit(node.value)
+        return nodes.at(ast.Return(self.returned(node.value)), node)
+
+    def returned(self, node: ast.expr) -> ast.expr:
+        """The value of a `return`."""
+        names = nodes.names_in(node)
+        value = self.visit(node)
         if not (isinstance(names, ast.Constant) and names.value is None):
-            value = nodes.at(nodes.call("returned", value, names), node.value)
-        return nodes.at(ast.Return(value), node)
+            value = nodes.at(nodes.call("returned", value, names), node)
+        return value
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt:
         # The annotation of a local variable is never evaluated.
@@ -240,6 +282,8 @@ class Transformer(ast.NodeTransformer):
         return nodes.at(ast.Assign([self.visit(node.target)], self.visit(node.value)), node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.stmt:
+        if getattr(node, "is_return", False):
+            return nodes.at(ast.Assign(node.targets, self.returned(node.value)), node)
         node.targets = [self.visit(target) for target in node.targets]
         value = self.visit(node.value)
         if any(isinstance(target, (ast.Tuple, ast.List)) for target in node.targets):
@@ -256,114 +300,6 @@ class Transformer(ast.NodeTransformer):
         word = ast.Constant(_AUGMENTED[type(node.op)])
         call = nodes.at(nodes.call("augmented", word, before, self.visit(node.value)), node)
         return nodes.at(ast.Assign([node.target], call), node)
-
-    # -- expressions
-
-    def visit_Name(self, node: ast.Name) -> ast.expr:
-        if isinstance(node.ctx, ast.Load):
-            for scope in reversed(self.scopes):
-                if node.id in scope.bound:
-                    if node.id in scope.checked:
-                        return nodes.at(nodes.call("load", node), node)
-                    break
-        return node
-
-    def visit_Call(self, node: ast.Call) -> ast.expr:
-        function = self.visit(node.func)
-        arguments = [self.argument(item) for item in node.args]
-        keywords = [
-            nodes.at(ast.keyword(item.arg, self.argument(item.value)), item)
-            for item in node.keywords
-        ]
-        return nodes.at(nodes.call("call", function, *arguments, keywords=keywords), node)
-
-    def argument(self, node: ast.expr) -> ast.expr:
-        """A call's argument. A generator is only known to be consumed at once in this position."""
-        if isinstance(node, ast.GeneratorExp):
-            return self.comprehension(node)
-        return self.visit(node)
-
-    def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        name = "and_" if isinstance(node.op, ast.And) else "or_"
-        return nodes.at(
-            nodes.call(name, *(nodes.thunk(self.visit(value)) for value in node.values)), node
-        )
-
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        operand = self.visit(node.operand)
-        if isinstance(node.op, ast.Not):
-            return nodes.at(nodes.call("not_", operand), node)
-        node.operand = operand
-        return node
-
-    def visit_IfExp(self, node: ast.IfExp) -> ast.expr:
-        ways = (nodes.thunk(self.visit(node.body)), nodes.thunk(self.visit(node.orelse)))
-        return nodes.at(nodes.call("ifexp", self.visit(node.test), *ways), node)
-
-    def visit_Compare(self, node: ast.Compare) -> ast.expr:
-        operands = [self.visit(operand) for operand in (node.left, *node.comparators)]
-        words = [type(op).__name__ for op in node.ops]
-        if len(words) > 1:
-            listed = ast.Tuple([ast.Constant(word) for word in words], ast.Load())
-            return nodes.at(nodes.call("chain", listed, *map(nodes.thunk, operands)), node)
-        if words[0] in ("Is", "IsNot"):
-            call = nodes.at(nodes.call("is_", *operands), node)
-            return call if words[0] == "Is" else nodes.at(ast.UnaryOp(ast.Not(), call), node)
-        return nodes.at(ast.Compare(operands[0], node.ops, operands[1:]), node)
-
-    def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        value = self.visit(node.value)
-        if isinstance(node.ctx, ast.Store):
-            value = nodes.at(nodes.call("target", value), node.value)
-        elif isinstance(node.ctx, ast.Load) and not nodes.has_slice(node.slice):
-            return nodes.at(nodes.call("item", value, self.visit(node.slice)), node)
-        return nodes.at(ast.Subscript(value, self.visit(node.slice), node.ctx), node)
-
-    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
-        value = self.visit(node.value)
-        if isinstance(node.ctx, ast.Store):
-            value = nodes.at(nodes.call("target_attribute", value), node.value)
-        return nodes.at(ast.Attribute(value, node.attr, node.ctx), node)
-
-    def visit_Starred(self, node: ast.Starred) -> ast.expr:
-        value = self.visit(node.value)
-        if isinstance(node.ctx, ast.Load):
-            value = nodes.at(nodes.call("items", value), node.value)
-        return nodes.at(ast.Starred(value, node.ctx), node)
-
-    def visit_ListComp(self, node: ast.ListComp) -> ast.expr:
-        return self.comprehension(node)
-
-    def visit_SetComp(self, node: ast.SetComp) -> ast.expr:
-        return self.comprehension(node)
-
-    def visit_DictComp(self, node: ast.DictComp) -> ast.expr:
-        return self.comprehension(node)
-
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.expr:
-        raise refuse_syntax(
-            node,
-            self.file,
-            "a stored generator would run later than it is written",
-            "use a list: [… for … in …]",
-        )
-
-    def comprehension(self, node: ast.expr) -> ast.expr:
-        bound = analysis.assigned([item.target for item in node.generators])  # type: ignore[attr-defined]
-        # The first iterable is evaluated outside the scope of the targets.
-        first = node.generators[0]  # type: ignore[attr-defined]
-        first.iter = nodes.at(nodes.call("items", self.visit(first.iter)), first.iter)
-        self.scopes.append(_Scope(frozenset(bound)))
-        for item in node.generators:  # type: ignore[attr-defined]
-            if item is not first:
-                item.iter = nodes.at(nodes.call("items", self.visit(item.iter)), item.iter)
-            item.target = self.visit(item.target)
-            item.ifs = [self.visit(test) for test in item.ifs]
-        for part in ("elt", "key", "value"):
-            if hasattr(node, part):
-                setattr(node, part, self.visit(getattr(node, part)))
-        self.scopes.pop()
-        return node
 
     # -- helpers
 
@@ -394,3 +330,10 @@ class Transformer(ast.NodeTransformer):
         store = ast.Tuple([ast.Name(name, ast.Store()) for name in names], ast.Store())
         assign = nodes.at(ast.Assign([store], ast.Name("__fly_values", ast.Load())), node)
         return [get, self.nested("put", [assign], names, node, "__fly_values")]
+
+
+def _raise_in(node: ast.If) -> ast.Raise | None:
+    """The first `raise` in an `if`, as it was written."""
+    if hasattr(node, "raises"):
+        return node.raises  # type: ignore[attr-defined]
+    return first_raise([*node.body, *node.orelse])

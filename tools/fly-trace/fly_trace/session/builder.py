@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fly_common.errors import FlyError, InputError
 from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
 from fly_dialect.builders import building
@@ -58,6 +59,12 @@ class Builder:
         self.region = 0
         self.regions = 0
         self.frozen = frozen
+        self.exits = 0  # how many early exits under dynamic conditions were traced
+        # Objects whose contents control flow carries, by id: all of them; those of the branch or
+        # loop that is traced, which it may change; and those of the next one.
+        self.carried: dict[int, Any] = {}
+        self.in_place: dict[int, Any] = {}
+        self.offered: dict[int, Any] = {}
         self.entry: Any = None
         self.calls: list[Any] = []
         self.ids: dict[str, Scalar] = {}
@@ -199,18 +206,33 @@ class Builder:
         return scalar.value
 
     @contextmanager
-    def inside(self, block: ir.Block) -> Iterator[None]:
-        """Sets the insertion point to the end of `block`, a new dynamic region."""
+    def inside(self, block: ir.Block, free: bool = False) -> Iterator[None]:
+        """Sets the insertion point to the end of `block`, a new dynamic region. In a `free` one,
+        objects from before it may be modified."""
         ip, region, frozen = self.ip, self.region, self.frozen
-        before = self.frozen = objects.before_region(self)
+        in_place, offered = self.in_place, self.offered
+        if not free:
+            self.frozen = objects.before_region(self)
+            self.in_place = offered
+            for key, one in self.carried.items():
+                if key not in offered:
+                    self.frozen.renew(one)
+        self.offered = {}
         self.ip = ir.InsertionPoint(block)
         self.regions += 1
         self.region = self.regions
         try:
             yield
-            objects.check_region(before)
+            if not free:
+                objects.check_region(self.frozen)
+        except FlyError:
+            raise
+        except Exception as error:
+            # The branch is not finished, so that no `except` outside of it can go on.
+            raise raised(error) from error
         finally:
             self.ip, self.region, self.frozen = ip, region, frozen
+            self.in_place, self.offered = in_place, offered
 
     @contextmanager
     def at_end(self, block: ir.Block) -> Iterator[None]:
@@ -279,6 +301,14 @@ class Builder:
         if found is None:
             found = self._attributes[text] = ir.Attribute.parse(text, self.context)
         return found
+
+
+def raised(error: Exception) -> InputError:
+    """The error of an exception that ends the trace, at the user's line."""
+    at = places.place(places.of_traceback(error.__traceback__))
+    if isinstance(error, RecursionError):
+        return InputError("the program is nested too deeply, or recurses endlessly", place=at)
+    return InputError(f"{type(error).__name__}: {str(error) or 'no message'}", place=at)
 
 
 class Locations:

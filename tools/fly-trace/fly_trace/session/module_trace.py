@@ -19,7 +19,7 @@ from fly_trace.effects.snapshots import Snapshot
 from fly_trace.host.results import describe_results
 from fly_trace.memory.tensors import Access, Tensor
 from fly_trace.rewrite import return_of, rewritten
-from fly_trace.session.builder import Builder, Locations
+from fly_trace.session.builder import Builder, Locations, raised
 from fly_trace.session.decorators import KernelFunction
 from fly_trace.session.launch import Argument, KernelCall, prepare
 from fly_trace.session.parameters import (
@@ -238,15 +238,8 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
             return rewritten(function)(**arguments)
     except FlyError:
         raise
-    except RecursionError as error:
-        raise InputError(
-            "the program is nested too deeply, or recurses endlessly",
-            place=places.place(places.of_traceback(error.__traceback__)),
-        ) from error
     except Exception as error:
-        at = places.of_traceback(error.__traceback__)
-        message = str(error) or "no message"
-        raise InputError(f"{type(error).__name__}: {message}", place=places.place(at)) from error
+        raise raised(error) from error
     finally:
         tracing.enter(before)
 

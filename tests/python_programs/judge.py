@@ -1,0 +1,34 @@
+"""Runs a program by CPython, as traced by an interpreter of MLIR, and compiled on the emulator."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "fly_trace"))
+from both_ways import arguments, check, on_emulator, run_python, scalars, source_of
+from trace_helpers import trace_source
+
+from python_programs.programs import TOP
+
+Given = tuple[int, int, float, float]
+
+
+def compare(body: str, runs: Sequence[Given], folder: Path, emulator: bool) -> None:
+    """Raises AssertionError if a program's results differ from CPython's."""
+    source = source_of(body, TOP)
+    if emulator:
+        for given, found in zip(
+            runs, on_emulator(source, [*map(list, runs)], folder / "k.py"), strict=True
+        ):
+            expected = arguments()
+            run_python(body, [*expected, *scalars(*given)], TOP)
+            for a, b in zip(expected, found, strict=True):
+                np.testing.assert_array_equal(b, a, err_msg=f"{given}\n{body}")
+        return
+    module = trace_source(source, folder)
+    for given in runs:
+        check(module, body, *given, top=TOP)

@@ -1,0 +1,332 @@
+"""Branches. A static condition has Python's meaning: one side is traced. A dynamic one becomes
+scf.if: both sides are traced once, and the variables that are read afterwards are carried.
+
+A side may leave the function or an iteration (`rewrite.exits`). Then the other side alone decides
+what value and type a variable has behind the `if`, which only its paths reach.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fly_trace.control import carried_values, in_place
+from fly_trace.control.carried_values import Carried, Mismatch, Undefined
+from fly_trace.control.in_place import Roots, Variables
+from fly_trace.core import locations, tracing
+from fly_trace.rewrite.exits import RETURNED, SKIP, STATE, VALUE
+from fly_trace.values.conversion import convert
+from fly_trace.values.dtypes import BOOL
+from fly_trace.values.scalars import Scalar
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
+
+Thunk = Callable[[], Any]
+Put = Callable[[Any], None]
+
+
+def dynamic(value: Any) -> bool:
+    """Whether a value's truth is only known at run time."""
+    return isinstance(value, Scalar) and value.number is None
+
+
+def truth(value: Any) -> bool:
+    """The truth of a static value."""
+    return bool(value.number) if isinstance(value, Scalar) else bool(value)
+
+
+def if_(
+    test: Any,
+    then: Thunk,
+    orelse: Thunk,
+    get: Thunk,
+    put: Put,
+    names: tuple[str, ...],
+    live: int,
+    roots: Roots = (),
+    only: str | None = None,
+) -> None:
+    """Builds `if test: … else: …`. `get` and `put` read and write the variables `names` that the
+    branches assign. The first `live` of them are read afterwards. `only` is the side that may
+    modify objects, if the other one leaves the kernel. For `roots` see `in_place`."""
+    if not dynamic(test):
+        (then if truth(test) else orelse)()
+        return
+    with in_place.carried(roots, get, put, names, live) as all_:
+        if only is None:
+            _dynamic_if(test, then, orelse, all_)
+        else:
+            _dynamic_if(test, then, orelse, Variables(get, put, names, live), only, all_)
+
+
+def _dynamic_if(
+    test: Scalar,
+    then: Thunk,
+    orelse: Thunk,
+    own: Variables,
+    only: str | None = None,
+    all_: Variables | None = None,
+) -> None:
+    """Builds scf.if. With `only`, the changes of `all_` on the other side are undone: nothing
+    reads them."""
+    names, live = own.names, own.live
+    before = own.get()
+
+    def side(body: Thunk, undone: Variables | None) -> Thunk:
+        def run() -> Any:
+            own.put(before)
+            contents = undone.get() if undone is not None else None
+            body()
+            values = own.get()
+            if undone is not None:
+                undone.put(contents)
+            return values
+
+        return run
+
+    def join(a: Any, b: Any, merging: Merging) -> list[Any]:
+        merged = _joined(names[:live], a, b, merging, [_leaves(names, x) for x in (a, b)])
+        return [*merged, *(_dead(name) for name in names[live:])]
+
+    first = side(then, all_ if only == "else" else None)
+    second = side(orelse, all_ if only == "then" else None)
+    own.put(branch(test, first, second, join, only=only))
+
+
+def if_exit(
+    test: Any,
+    then: Thunk,
+    orelse: Thunk,
+    get: Thunk,
+    put: Put,
+    names: tuple[str, ...],
+    live: int,
+    roots: Roots,
+    only: str | None,
+) -> None:
+    """An `if` with an early exit. `only` is the side with all that follows, if the other one always
+    returns None. In a kernel or a host function, that side may modify objects."""
+    builder = tracing.active()
+    if builder is not None and dynamic(test):
+        builder.exits += 1
+        if builder.calls:
+            only = None  # a helper's caller has objects too
+    if_(test, then, orelse, get, put, names, live, roots, only)
+
+
+def _leaves(names: tuple[str, ...], values: Any) -> tuple[bool, bool]:
+    """Whether a side of an `if` always returns, and whether it always leaves the iteration."""
+    returns = skips = False
+    for name, value in zip(names, values, strict=True):
+        if value is True:
+            returns = returns or name == RETURNED
+            skips = skips or name.startswith(SKIP)
+    return returns, returns or skips
+
+
+def _joined(
+    names: tuple[str, ...], a: Any, b: Any, merging: Merging, leaves: list[tuple[bool, bool]]
+) -> list[Any]:
+    """The variables after an `if`. What a variable is on a side that returns does not matter; on
+    one that leaves the iteration, it matters if the variable had a value before."""
+    merged: list[Any] = []
+    for name, x, y in zip(names, a, b, strict=False):
+        missing = isinstance(x, Undefined), isinstance(y, Undefined)
+        own = name.startswith("__fly_") and not name.startswith(STATE)
+        unread = [
+            (name == VALUE and gone) if own else returns or (skips and gone)
+            for (returns, skips), gone in zip(leaves, missing, strict=True)
+        ]
+        if x is y:
+            merged.append(x)
+        elif missing[0] and missing[1]:
+            merged.append(_one_sided(name, None))
+        elif unread[0] and not missing[1]:
+            merged.append(merging.fill(name, y, 1))
+        elif unread[1] and not missing[0]:
+            merged.append(merging.fill(name, x, 0))
+        elif missing[0] or missing[1]:
+            merged.append(_one_sided(name, missing[1]))
+        elif own and type(x) is type(y) is bool:
+            merged.append(merging.test(x))
+        else:
+            merged.append(merging.merge(name, x, y))
+    return merged
+
+
+def _one_sided(name: str, then: bool | None) -> Undefined:
+    at = _line()
+    if then is None:
+        why = f"`{name}` is not carried out of the dynamic `if` on line {at}"
+    else:
+        sides = ("true", "false") if then else ("false", "true")
+        why = (
+            f"`{name}` is assigned where the dynamic `if` on line {at} is {sides[0]}, and has no"
+            f" value where it is {sides[1]}"
+        )
+    return Undefined(name, why, f"assign {name} a value before the `if`")
+
+
+def _dead(name: str) -> Undefined:
+    return Undefined(name, f"`{name}` is not carried out of the `if` on line {_line()}")
+
+
+def _line() -> int:
+    at = locations.here(2)
+    return at.line if at else 0
+
+
+_FILLER = object()  # the value on a path that leaves
+
+
+class Merging:
+    """The results of an scf.if: leaves whose values differ between its sides."""
+
+    def __init__(self, builder: Builder, what: str, condition: ir.Value, draft: ir.Operation):
+        self.builder = builder
+        self.draft = draft
+        self.what = what
+        self.condition = condition
+        self.pairs: list[tuple[Any, Any]] = []
+        self.results: list[Any] = []
+        self.kinds: list[Carried] = []
+
+    def merge(self, name: str, a: Any, b: Any) -> Any:
+        """A value that is `a` on one side and `b` on the other."""
+        try:
+            return carried_values.merge(a, b, self._leaf)
+        except Mismatch as mismatch:
+            carried_values.refuse_mismatch(
+                shown(name), mismatch, f"on one side of the {self.what}", "on the other side"
+            )
+
+    def fill(self, name: str, value: Any, side: int) -> Any:
+        """A value that only one side gives; on the other one it is never read."""
+
+        def leaf(one: Any) -> Any:
+            if not made_in(self.draft, one):
+                return one
+            if not fillable(one):
+                tracing.refuse(
+                    f"{shown(name)} is {tracing.describe(one)} on one side of the {self.what}, and"
+                    " the other side leaves early",
+                    "make it before the `if`",
+                )
+            pair = (_FILLER, one) if side else (one, _FILLER)
+            return self._add(carried_values.kind_of(one), pair)
+
+        return carried_values.transform(value, leaf)
+
+    def test(self, positive: bool) -> Scalar:
+        """The condition, or its opposite."""
+        value = self.condition
+        if not positive:
+            true = self.builder.constant(True, BOOL)
+            value = self.builder.one("arith.xori", "i1", value, true)
+        return Scalar(BOOL, value)
+
+    def operands(self, side: int) -> list[ir.Value]:
+        found = []
+        for pair, kind in zip(self.pairs, self.kinds, strict=True):
+            other = pair[1 - side]
+            leaf = pair[side]
+            found.append(
+                filler(self.builder, kind, other)
+                if leaf is _FILLER
+                else kind.ssa(self.builder, leaf)
+            )
+        return found
+
+    def _leaf(self, a: Any, b: Any) -> Any:
+        return self._add(carried_values.unify(a, b), (a, b))
+
+    def _add(self, kind: Carried, pair: tuple[Any, Any]) -> Any:
+        self.kinds.append(kind)
+        self.pairs.append(pair)
+        self.results.append(kind.made(None))
+        return self.results[-1]
+
+
+def shown(name: str) -> str:
+    """A variable's name in messages."""
+    if name.startswith(STATE):
+        return "the loop's state"
+    return "the returned value" if name == VALUE else name
+
+
+def made_in(op: ir.Operation, leaf: Any) -> bool:
+    """Whether a leaf is a dynamic value that is made in a region of `op`, and not before."""
+    from fly_dialect.bindings import ir
+
+    value = getattr(leaf, "value" if isinstance(leaf, Scalar) else "ssa", None)
+    if value is None:
+        return False
+    owner = value.owner
+    inner = owner.owner if isinstance(owner, ir.Block) else owner.operation.parent
+    while inner is not None and inner.operation != op.operation:
+        inner = inner.operation.parent
+    return inner is not None
+
+
+def fillable(leaf: Any) -> bool:
+    """Whether there is a value of the leaf's type that needs no operands."""
+    from fly_dialect.bindings import ir
+
+    if isinstance(leaf, Scalar):
+        return True
+    return isinstance(leaf.ssa.type, (ir.IntegerType, ir.VectorType, ir.FloatType))
+
+
+def filler(builder: Builder, kind: Carried, like: Any) -> ir.Value:
+    """A value of a leaf's type that is never read."""
+    if kind.dtype is None:
+        type_ = like.ssa.type
+    elif builder.host:  # the host program has no undefined values
+        return builder.constant(0, kind.dtype)
+    else:
+        type_ = builder.type(kind.dtype.ir)
+    poison = {"value": builder.attribute("#ub.poison")}
+    return builder.op("ub.poison", [type_], [], poison).results[0]
+
+
+def branch(
+    test: Scalar,
+    then: Thunk,
+    orelse: Thunk,
+    join: Callable[[Any, Any, Merging], Any],
+    what: str = "`if`",
+    only: str | None = None,
+) -> Any:
+    """Builds scf.if. `join(a, b, merging)` merges the values of the branches. The side `only` may
+    modify objects; it is traced last."""
+    builder = tracing.current(what)
+    condition = builder.ssa(convert(test, BOOL))
+    draft = builder.op("scf.if", [], [condition], regions=2)
+    blocks = [region.blocks.append() for region in draft.regions]
+    sides = [(blocks[0], then, "then"), (blocks[1], orelse, "else")]
+    values = {}
+    for block, body, side in sorted(sides, key=lambda one: one[2] == only):
+        with builder.inside(block, free=side == only):
+            values[side] = body()
+    merging = Merging(builder, what, condition, draft)
+    merged = join(values["then"], values["else"], merging)
+    types: list[Any] = []
+    for side, block in enumerate(blocks):
+        with builder.at_end(block):
+            operands = merging.operands(side)
+            if side == 0:
+                types = [operand.type for operand in operands]
+            builder.op("scf.yield", [], operands)
+    # The result types are only known now, so the blocks are moved to a new op. An else that
+    # contains only its yield is omitted.
+    final = builder.op("scf.if", types, [condition], regions=2)
+    blocks[0].append_to(final.regions[0])
+    if merging.results or len(blocks[1].operations) > 1:
+        blocks[1].append_to(final.regions[1])
+    draft.erase()
+    for kind, result, value in zip(merging.kinds, merging.results, final.results, strict=True):
+        kind.fill(result, value)
+    return merged

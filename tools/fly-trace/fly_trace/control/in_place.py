@@ -1,0 +1,172 @@
+"""Lists, dictionaries and objects that a branch or loop changes in place: `t[i] = v`, `p.x = v`.
+
+The variables of a branch or loop are read and written by `get` and `put`. The items of a list that
+its statements assign to are such variables too, so that they are carried in the same way: `put`
+writes them into the list, which stays the same object for all who hold it. The structure must be
+the same on all paths.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from fly_common.record import record
+
+from fly_trace.control import object_fields
+from fly_trace.core import tracing
+from fly_trace.effects.snapshots import Origin
+
+# The variables that statements assign to, and an attribute, or None for items.
+Roots = tuple[tuple[Callable[[], Any], str, str | None], ...]
+
+
+class _Held:
+    """A part that is not carried: it must be the same object on all paths."""
+
+    __slots__ = ("value",)
+    described = "an object that is changed in place"
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, _Held) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@record
+class Container:
+    """A list, dictionary or object; of an object, `attributes` are those assigned to."""
+
+    name: str
+    value: Any
+    attributes: frozenset[str]
+
+    def read(self, others: dict[int, Any]) -> Any:
+        """The contents, with other containers as they are."""
+
+        def part(one: Any) -> Any:
+            return _Held(one) if id(one) in others else one
+
+        value = self.value
+        if type(value) is list:
+            return [*map(part, value)]
+        if type(value) is dict:
+            return {key: part(one) for key, one in value.items()}
+        return {
+            name: part(one) if name in self.attributes else _Held(one)
+            for name, one in object_fields.read(value).items()
+        }
+
+    def write(self, state: Any) -> None:
+        value = self.value
+        if type(value) is list:
+            value[:] = [_plain(one) for one in state]
+        elif type(value) is dict:
+            value.update({key: _plain(one) for key, one in state.items()})
+        else:
+            for name, one in state.items():
+                object.__setattr__(value, name, _plain(one))
+
+
+def _plain(one: Any) -> Any:
+    return one.value if isinstance(one, _Held) else one
+
+
+@record
+class Variables:
+    """The variables of a branch or loop: see `branches.if_`."""
+
+    get: Callable[[], Any]
+    put: Callable[[Any], None]
+    names: tuple[str, ...]
+    live: int
+
+
+def find(roots: Roots, assigned: tuple[str, ...]) -> list[Container]:
+    """The containers that a branch or loop may assign to, of those that the function made. A
+    variable that it assigns as well is carried as a variable."""
+    found: dict[int, Container] = {}
+    for variable, name, attribute in roots:
+        if name in assigned:
+            continue
+        try:
+            value = variable()
+        except NameError:  # assigned in the branch
+            continue
+        for one in _reachable(value):
+            is_item = type(one) in (list, dict)
+            if is_item is not (attribute is None) or not _may_change(one):
+                continue
+            if attribute is not None and attribute not in object_fields.read(one):
+                continue
+            before = found.get(id(one))
+            attributes = before.attributes if before is not None else frozenset()
+            added = frozenset((attribute,)) if attribute is not None else frozenset()
+            found[id(one)] = Container(name, one, attributes | added)
+    return list(found.values())
+
+
+def _reachable(value: Any) -> list[Any]:
+    """The lists, dictionaries and objects in a value, itself included."""
+    found: dict[int, Any] = {}
+    waiting = [value]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in found:
+            continue
+        if type(one) is list or type(one) is tuple:
+            inner = list(one)
+        elif type(one) is dict:
+            inner = list(one.values())
+        elif object_fields.is_object(one):
+            inner = list(object_fields.read(one).values())
+        else:
+            continue
+        found[id(one)] = one
+        waiting += inner
+    return [one for one in found.values() if type(one) is not tuple]
+
+
+def _may_change(value: Any) -> bool:
+    builder = tracing.active()
+    entry = builder.frozen.find(value) if builder is not None else None
+    return entry is None or entry.origin is Origin.BEFORE
+
+
+@contextmanager
+def carried(
+    roots: Roots,
+    get: Callable[[], Any],
+    put: Callable[[Any], None],
+    names: tuple[str, ...],
+    live: int,
+) -> Iterator[Variables]:
+    """The variables of a dynamic branch or loop, with the contents of containers that its
+    statements assign to."""
+    containers = find(roots, names)
+    builder = tracing.active()
+    if not containers or builder is None:
+        yield Variables(get, put, names, live)
+        return
+    count = len(containers)
+    others = {id(one.value): one.value for one in containers}
+
+    def get_all() -> Any:
+        return (*(one.read(others) for one in containers), *get())
+
+    def put_all(values: Any) -> None:
+        for one, state in zip(containers, values, strict=False):
+            one.write(state)
+        put(tuple(values)[count:])
+
+    before, offered = builder.carried, builder.offered
+    builder.carried, builder.offered = {**before, **others}, others
+    try:
+        all_names = (*(one.name for one in containers), *names)
+        yield Variables(get_all, put_all, all_names, live + count)
+    finally:
+        builder.carried, builder.offered = before, offered

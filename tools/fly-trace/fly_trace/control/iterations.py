@@ -1,0 +1,146 @@
+"""Loops that Python runs, with early exits: over any iterable, and over static ranges."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fly_trace.control.branches import Put, dynamic, if_, truth
+from fly_trace.control.carried_values import Undefined
+from fly_trace.control.in_place import Roots
+from fly_trace.control.loops import for_, for_left
+from fly_trace.control.trips import bounds_of, static
+from fly_trace.core import tracing
+from fly_trace.rewrite.exits import SKIP
+
+Left = Callable[[], Any] | None  # whether the loop has ended; None if nothing ends it early
+
+UNROLLED = 16  # a static range with a dynamic exit has at most as many iterations in Python
+
+
+def each(
+    iterable: Any,
+    body: Callable[[Any], None],
+    get: Callable[[], Any],
+    put: Put,
+    names: tuple[str, ...],
+    live: int,
+    targets: tuple[str, ...],
+    roots: Roots,
+    left: Left,
+) -> None:
+    """Runs `for target in iterable: body(target)`. Once `left()` is true the loop ends; if it is
+    dynamic, the following iterations are under a condition."""
+    iterator = iter(iterable)
+    ran = True
+    while ran:
+        ran = _iterate(iterator, body, get, put, names, live, targets, roots, left)
+
+
+def _gone(left: Left) -> Any:
+    return left is not None and left()
+
+
+def _iterate(
+    iterator: Iterator[Any],
+    body: Callable[[Any], None],
+    get: Callable[[], Any],
+    put: Put,
+    names: tuple[str, ...],
+    live: int,
+    targets: tuple[str, ...],
+    roots: Roots,
+    left: Left,
+) -> bool:
+    """Runs one iteration. Returns whether the iterator had an item."""
+    gone = _gone(left)
+    if not dynamic(gone) and truth(gone):
+        return False
+    before = get()
+    ran = True
+
+    def run() -> None:
+        nonlocal ran
+        # An iterator of the user's moves in here, so that a change under a condition is found.
+        for item in iterator:
+            body(item)
+            return
+        ran = False
+
+    if dynamic(gone):
+        if_(gone, lambda: None, run, get, put, names, live, roots)
+    else:
+        run()
+    if ran:
+        put(_end_of_iteration(names, targets, before, get(), _gone(left)))
+    return ran
+
+
+def _end_of_iteration(
+    names: tuple[str, ...],
+    targets: tuple[str, ...],
+    before: tuple[Any, ...],
+    after: tuple[Any, ...],
+    gone: Any,
+) -> list[Any]:
+    """The variables after an iteration. A variable that had no value before it may have none on a
+    path that left it early, except for the loop's variable."""
+    early = dynamic(gone) or any(
+        name.startswith(SKIP) and dynamic(value) for name, value in zip(names, after, strict=True)
+    )
+    if not early:
+        return list(after)
+    held = list(after)
+    for index, name in enumerate(names):
+        if name in targets or name.startswith("__fly_") or not isinstance(before[index], Undefined):
+            continue
+        if not isinstance(after[index], Undefined):
+            held[index] = Undefined(
+                name,
+                f"`{name}` gets its value in a loop, which a dynamic condition may leave before",
+                f"assign {name} a value before the loop",
+            )
+    return held
+
+
+def for_exit(
+    range_: Any,
+    arguments: tuple[Any, ...],
+    body: Callable[[Any], None],
+    get: Callable[[], Any],
+    put: Put,
+    names: tuple[str, ...],
+    live: int,
+    targets: tuple[str, ...],
+    roots: Roots,
+    left: Left,
+    unroll: Any = None,
+) -> None:
+    """Builds a loop over a range with an early exit. Python runs it over a static range, so that
+    conditions on its variable are static. If an exit turns out to be dynamic and the range is long,
+    the rest becomes a dynamic loop."""
+    builder = tracing.active()
+    rest = (body, get, put, names, live, targets, roots)
+    if range_ is not builtins.range or builder is None or not any(map(dynamic, arguments)):
+        given = range_(*map(static, arguments))
+        is_long = isinstance(given, range) and len(given) > UNROLLED
+        if builder is None or builder.host or not is_long:
+            each(given, body, get, put, names, live, targets, roots, left)
+            return
+        iterator, exits, ran = iter(given), builder.exits, True
+        done = 0
+        while ran and builder.exits == exits:
+            ran = _iterate(iterator, *rest, left)
+            done += ran
+        remaining = given[done:]
+        if not ran or not remaining:
+            return
+        arguments = remaining.start, remaining.stop, remaining.step
+    gone = _gone(left)
+    if not dynamic(gone) and truth(gone):
+        return
+    if left is None:
+        for_(range_, arguments, *rest, unroll)
+    else:
+        for_left(*bounds_of(arguments), *rest, left, unroll)

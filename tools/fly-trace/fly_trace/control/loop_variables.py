@@ -1,0 +1,201 @@
+"""The variables that a loop carries, and those that it gives values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fly_common.quoting import quoted
+
+from fly_trace.control import carried_values, object_fields
+from fly_trace.control.branches import dynamic, fillable, filler, made_in, shown
+from fly_trace.control.carried_values import Mismatch, Undefined
+from fly_trace.core import tracing
+from fly_trace.rewrite.exits import SKIP, VALUE
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
+
+
+class Carried:
+    """The variables that a loop carries. `names` are those that its body assigns; the first `count`
+    are read again. Those with a value before the loop are carried, leaf by leaf."""
+
+    def __init__(self, names: tuple[str, ...], count: int, before: tuple[Any, ...]):
+        self.names = names
+        self.before = before
+        self.slots = [index for index in range(count) if not isinstance(before[index], Undefined)]
+        self.leaves = [
+            leaf for index in self.slots for leaf in carried_values.leaves(before[index])
+        ]
+        self.kinds = [carried_values.kind_of(leaf) for leaf in self.leaves]
+        self.count = count
+        # Variables without a value before the loop that have one after it, and their leaves.
+        self.late: dict[int, Any] = {}
+        self.late_leaves: list[Any] = []
+
+    def initial(self, builder: Builder) -> list[Any]:
+        pairs = zip(self.leaves, self.kinds, strict=True)
+        return [kind.ssa(builder, leaf) for leaf, kind in pairs]
+
+    def inside(self, values: Any) -> list[Any]:
+        """The variables at the start of an iteration, from a block's arguments."""
+        given = iter(zip(values, self.kinds, strict=True))
+
+        def leaf(_: Any) -> Any:
+            value, kind = next(given)
+            return kind.made(value)
+
+        held: list[Any] = [Undefined(name) for name in self.names]
+        for index in self.slots:
+            held[index] = carried_values.transform(self.before[index], leaf)
+        return held
+
+    def find_late(
+        self,
+        end: tuple[Any, ...],
+        loop: ir.Operation,
+        runs: bool = False,
+        targets: tuple[str, ...] = (),
+    ) -> None:
+        """Finds what the loop gives a value that has none before: the returned value, which is read
+        only if an iteration returned; and other variables, if the loop `runs` at least once. `end`
+        are the variables at the end of an iteration."""
+        # A variable may lack its value on a path that skipped the rest of the iteration.
+        pairs = list(zip(self.names, end, strict=True))
+        skips = any(name.startswith(SKIP) and dynamic(value) for name, value in pairs)
+        for index, (name, value) in enumerate(pairs[: self.count]):
+            if index in self.slots or isinstance(value, Undefined):
+                continue
+            given = runs and (name in targets or not (skips or name.startswith("__fly_")))
+            if name != VALUE and not given:
+                continue
+            leaves = [leaf for leaf in carried_values.leaves(value) if made_in(loop, leaf)]
+            if not all(map(fillable, leaves)):
+                if name == VALUE:
+                    one = next(leaf for leaf in leaves if not fillable(leaf))
+                    tracing.refuse(
+                        f"{shown(name)} is {tracing.describe(one)}, which a dynamic loop can't"
+                        " return",
+                        "return the numbers that select it",
+                    )
+                continue
+            self.late[index] = value
+            self.late_leaves += leaves
+
+    def late_values(self, builder: Builder) -> list[ir.Value]:
+        """The leaves of late variables at the end of an iteration."""
+        return [carried_values.kind_of(leaf).ssa(builder, leaf) for leaf in self.late_leaves]
+
+    def late_initial(self, builder: Builder) -> list[ir.Value]:
+        """The leaves of late variables before the first iteration."""
+        return [filler(builder, carried_values.kind_of(leaf), leaf) for leaf in self.late_leaves]
+
+    def outcome(self, builder: Builder, start: list[Any], after: tuple[Any, ...]) -> list[Any]:
+        """The values that an iteration passes to the next, converted to the variables' types."""
+        given: list[Any] = []
+
+        def leaf(_: Any, now: Any) -> Any:
+            given.append(now)
+            return now
+
+        for index in self.slots:
+            name = shown(self.names[index])
+            try:
+                _pair(start[index], after[index], leaf)
+            except Mismatch as mismatch:
+                before = self.before[index]
+                mismatch.a = before if not mismatch.path else mismatch.a
+                carried_values.refuse_mismatch(
+                    name, mismatch, "before the loop", "at the end of an iteration"
+                )
+        values = []
+        for now, kind, before in zip(given, self.kinds, self.leaves, strict=True):
+            try:
+                values.append(kind.ssa(builder, now))
+            except Mismatch:
+                carried_values.refuse_mismatch(
+                    self._name_of(before),
+                    Mismatch(before, now),
+                    "before the loop",
+                    "at the end of an iteration",
+                )
+        return values
+
+    def _name_of(self, wanted: Any) -> str:
+        for index in self.slots:
+            if any(leaf is wanted for leaf in carried_values.leaves(self.before[index])):
+                return shown(self.names[index])
+        return "a variable"
+
+    def after(
+        self, results: Any, end: tuple[Any, ...], what: str, targets: tuple[str, ...] = ()
+    ) -> list[Any]:
+        """The variables after the loop."""
+        held = self.inside(list(results)[: len(self.kinds)])
+        late = iter(list(results)[len(self.kinds) :])
+        given = set(map(id, self.late_leaves))
+
+        def leaf(one: Any) -> Any:
+            return carried_values.kind_of(one).made(next(late)) if id(one) in given else one
+
+        for index, name in enumerate(self.names):
+            if index in self.slots:
+                continue
+            if index in self.late:
+                held[index] = carried_values.transform(self.late[index], leaf)
+            elif end[index] is self.before[index]:
+                held[index] = end[index]
+            elif name in targets:
+                held[index] = Undefined(
+                    name,
+                    f"`{name}` is the variable of {what}, which may not run at all",
+                    f"assign {name} a value before the loop",
+                )
+            else:
+                held[index] = Undefined(
+                    name,
+                    f"`{name}` gets its value in {what}, which may not run at all",
+                    f"assign {name} a value before the loop",
+                )
+        return held
+
+
+def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = "") -> None:
+    """Walks two trees in parallel. Raises Mismatch if their structures differ."""
+    if carried_values.is_leaf(before) and carried_values.is_leaf(after):
+        leaf(before, after)
+    elif object_fields.is_in_place(before) or object_fields.is_in_place(after):
+        if before is not after:
+            raise Mismatch(before, after, path)
+    elif (
+        carried_values.is_leaf(before)
+        or carried_values.is_leaf(after)
+        or type(before) is not type(after)
+    ):
+        raise Mismatch(before, after, path)
+    elif isinstance(before, (tuple, list)) and len(before) == len(after):
+        for index, (x, y) in enumerate(zip(before, after, strict=True)):
+            _pair(x, y, leaf, f"{path}[{index}]")
+    elif isinstance(before, dict) and list(before) == list(after):
+        for key in before:
+            _pair(before[key], after[key], leaf, f"{path}[{quoted(key, 40)}]")
+    elif (fields := carried_values.fields_of(before)) is not None:
+        for name in fields:
+            _pair(getattr(before, name), getattr(after, name), leaf, f"{path}.{name}")
+    elif (
+        before is not after
+        and object_fields.is_own_object(before)
+        and (old := object_fields.read(before)).keys() == (new := object_fields.read(after)).keys()
+    ):
+        for name, one in old.items():
+            _pair(one, new[name], leaf, f"{path}.{name}")
+    elif before is after and object_fields.is_own_object(before):
+        for one in carried_values.leaves(before):
+            leaf(one, one)
+    elif before is not after and not (
+        not isinstance(before, (tuple, list, dict)) and carried_values._equal(before, after)
+    ):
+        raise Mismatch(before, after, path)
