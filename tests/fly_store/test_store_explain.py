@@ -10,7 +10,7 @@ from fly_store.store import Store, key_of
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store", exfor_c=True)
+    return Store(tmp_path / "store", explain=True)
 
 
 def obtain(store: Store, fingerprint: str, data: bytes) -> str:
@@ -58,7 +58,7 @@ def test_a_key_that_ends_early_is_damaged(store: Store, capsys):
 
 
 def test_a_store_that_is_off_says_so(capsys):
-    key = obtain(Store(None, exfor_c=True), "opt 1", b"in")
+    key = obtain(Store(None, explain=True), "opt 1", b"in")
     assert capsys.readouterr().err == f"fly: cache: opt: off {key[:16]}\n"
 
 

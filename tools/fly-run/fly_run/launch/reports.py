@@ -12,6 +12,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import Fault, InputError
+from fly_common.quoting import quoted
 from fly_image import reports
 from fly_image.reports import Report, Sites
 
@@ -58,7 +59,7 @@ class Watch:
         said = shown.message(sites, block)
         where = f"block {shown.block} thread {shown.thread}"
         place = sites[shown.site].place
-        return Fault(f"kernel {kernel!r}: {said}; {where}{more}", place=place)
+        return Fault(f"kernel {quoted(kernel)}: {said}; {where}{more}", place=place)
 
 
 def has(image: Image) -> bool:
