@@ -46,6 +46,12 @@ def one_of_each(
     return tuple(name for name in rows if name in found.values())
 
 
+def some(usual: tuple[str, ...], *more: str) -> tuple[str, ...]:
+    """Returns `usual`; with FLY_TEST_TARGETS=every also `more`. For tests that take long and say
+    nearly the same for each chip."""
+    return (*usual, *more) if os.environ.get("FLY_TEST_TARGETS") == "every" else usual
+
+
 def having(names: tuple[str, ...], *traits: str) -> tuple[str, ...]:
     """Returns those of `names` that have one of `traits`."""
     return tuple(name for name in names if not traits or not find(name).traits.isdisjoint(traits))

@@ -10,7 +10,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from chosen_targets import chosen
+from chosen_targets import chosen, some
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_llc import Options, compile
 from fly_llc.backends.amd import comparison
@@ -35,7 +35,8 @@ NOPS = (
 )
 
 
-PAIRS = [(case, cpu) for case in CASES for cpu in case.targets if cpu in chosen()]
+CHIPS = some(("gfx942", "gfx1201"), *chosen())
+PAIRS = [(case, cpu) for case in CASES for cpu in case.targets if cpu in CHIPS]
 PIPELINED = ("preshuffle_gemm", "gemm_f16", "gemm_bf16", "gemm_f32")
 NAMED = named("gfx942")
 EVERYWHERE = tuple(f"{name}={IDENTITY}" for name in NAMED if name != "pre-ra")
