@@ -1,7 +1,7 @@
 """Pauses Python's garbage collector while a compilation makes many objects that live on.
 
-Modules, syntax trees and types are no garbage, but the collector visits all of a process's objects
-again each time their number has grown by a quarter, in a large application all of its own too.
+Modules, syntax trees and types are no garbage, but the collector visits every object of the process
+again each time their number has grown by a quarter. In a large application these are many more.
 What is reference-counted is freed as ever.
 """
 

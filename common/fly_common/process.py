@@ -215,14 +215,9 @@ class Waiting:
 
     def feed(self, data: bytes) -> Running:
         """Writes its input; it then runs like any other. Raises TimedOut if it does not read."""
-        view = memoryview(data)
         try:
             os.set_blocking(self.writer, False)
-            while view:
-                try:
-                    view = view[os.write(self.writer, view) :]
-                except BlockingIOError:
-                    self._wait_until_writable()
+            write_all(self.writer, data, self._running.program)
         except BrokenPipeError:
             pass  # it ended before it had read everything; its status says why
         except BaseException:
@@ -230,14 +225,6 @@ class Waiting:
             raise
         os.close(self.writer)
         return self._running
-
-    def _wait_until_writable(self) -> None:
-        from select import POLLOUT, poll
-
-        waiting = poll()
-        waiting.register(self.writer, POLLOUT)
-        if not waiting.poll((limit := time_limit()) * 1000):
-            raise TimedOut(self._running.program, limit)
 
     def abandon(self) -> None:
         """Closes its standard input, in a forked child of the process that started it."""
@@ -247,6 +234,30 @@ class Waiting:
         """Kills it without input."""
         os.close(self.writer)
         self._running.end()
+
+
+def write_all(handle: int, data: bytes, program: str) -> None:
+    """Writes `data` to a non-blocking pipe that `program` reads. Raises BrokenPipeError if it has
+    ended, and TimedOut if it does not read."""
+    view = memoryview(data)
+    while view:
+        try:
+            view = view[os.write(handle, view) :]
+        except BlockingIOError:
+            from select import POLLOUT
+
+            wait_for(handle, POLLOUT, program)
+
+
+def wait_for(handle: int, events: int, program: str) -> None:
+    """Waits until a descriptor is ready for `events` of `select.poll`. Raises TimedOut, which names
+    `program`, after `time_limit()`."""
+    from select import poll
+
+    waiting = poll()
+    waiting.register(handle, events)
+    if not waiting.poll((limit := time_limit()) * 1000):
+        raise TimedOut(program, limit)
 
 
 def in_memory(data: bytes = b"") -> int:

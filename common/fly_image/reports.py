@@ -19,7 +19,7 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, Place
-from fly_common.record import record
+from fly_common.record import as_dict, record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,14 +50,11 @@ class Site:
         """The place with its source line, if the file can be read."""
         if not self.file:
             return None
-        text = None
-        try:
-            with open(self.file, encoding="utf-8") as source:
-                text = dict(enumerate(source, 1)).get(self.line)
-        except (OSError, ValueError):
-            pass
-        text = None if text is None else text.rstrip("\r\n")
-        return Place(self.file, self.line, self.column or None, text)
+        import linecache
+
+        linecache.checkcache(self.file)
+        text = linecache.getline(self.file, self.line).rstrip("\n")
+        return Place(self.file, self.line, self.column or None, text or None)
 
     @property
     def at(self) -> str:
@@ -87,17 +84,7 @@ class Sites:
         return Sites(sites, clear)
 
     def text(self) -> str:
-        sites = [
-            {
-                "kernel": one.kernel,
-                "text": one.text,
-                "file": one.file,
-                "line": one.line,
-                "column": one.column,
-                "what": one.what,
-            }
-            for one in self.sites
-        ]
+        sites = [as_dict(one) for one in self.sites]
         made = {"version": VERSION, "sites": sites, "clear": list(self.clear)}
         return json.dumps(made, separators=(",", ":"))
 

@@ -172,7 +172,7 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         r"fly\.dependencies\.kinds",
         r"_follow_sequence",
         r"^isinstance\(value, list\) → not isinstance\(value, list\)$",
-        "the tags of lists and tuples exchanged (of the other condition, a test knows)",
+        "the tags of lists and tuples exchanged (the other condition is tested)",
     ),
     (
         r"fly\.dependencies\.kinds",

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from fly_common import process
 from fly_common.llvm_worker import requests
-from fly_common.process import FIRST, KILL, Done, TimedOut
+from fly_common.process import FIRST, KILL, Done
 
 VARIABLE = "FLY_LLVM_WORKER"
 _PROGRAM = os.path.join(os.path.dirname(__file__), "program.py")
@@ -35,22 +35,24 @@ class Worker:
     def __init__(self, library: str) -> None:
         self.library, self.identity = library, _identity(library)
         self._is_ready = False
-        stdin, self.writer = os.pipe()
-        self.reader, stdout = os.pipe()
-        nothing = os.open(os.devnull, os.O_WRONLY)
+        handles: list[int] = []
         try:
-            if min(stdin, self.writer, self.reader, stdout, nothing) < FIRST:
+            handles += os.pipe()
+            handles += os.pipe()
+            handles.append(os.open(os.devnull, os.O_WRONLY))
+            if min(handles) < FIRST:
                 raise OSError("a standard stream is closed")
+            stdin, self.writer, self.reader, stdout, nothing = handles
             streams = enumerate((stdin, stdout, nothing))
             actions = [(os.POSIX_SPAWN_DUP2, handle, number) for number, handle in streams]
             words = [sys.executable, "-I", "-S", _PROGRAM, library]
             self.pid = os.posix_spawn(sys.executable, words, os.environ, file_actions=actions)
         except BaseException:
-            self.close()
-            raise
-        finally:
-            for handle in (stdin, stdout, nothing):
+            for handle in handles:
                 os.close(handle)
+            raise
+        for handle in (stdin, stdout, nothing):
+            os.close(handle)
         os.set_blocking(self.writer, False)
 
     @property
@@ -70,14 +72,11 @@ class Worker:
     def send(self, words: Sequence[str], data: bytes) -> None:
         """Sends a request. Raises Lost, or TimedOut if the worker does not read."""
         named = "\0".join(words).encode()
-        view = memoryview(_HEADER.pack(len(named), len(data)) + named + data)
-        while view:
-            try:
-                view = view[os.write(self.writer, view) :]
-            except BlockingIOError:
-                self._wait(self.writer, words[0])
-            except BrokenPipeError:
-                raise Lost from None
+        try:
+            header = _HEADER.pack(len(named), len(data))
+            process.write_all(self.writer, header + named + data, words[0])
+        except BrokenPipeError:
+            raise Lost from None
 
     def receive(self, name: str) -> bytes | None:
         """Returns the result, or None for everything but plain success. Raises Lost or TimedOut."""
@@ -89,9 +88,11 @@ class Worker:
         return made if done else None
 
     def _read(self, count: int, name: str) -> bytes:
+        from select import POLLIN
+
         parts = []
         while count:
-            self._wait(self.reader, name)
+            process.wait_for(self.reader, POLLIN, name)
             part = os.read(self.reader, count)
             if not part:
                 raise Lost
@@ -99,16 +100,8 @@ class Worker:
             count -= len(part)
         return b"".join(parts)
 
-    def _wait(self, handle: int, name: str) -> None:
-        from select import POLLIN, POLLOUT, poll
-
-        waiting = poll()
-        waiting.register(handle, POLLOUT if handle == self.writer else POLLIN)
-        if not waiting.poll((limit := process.time_limit()) * 1000):
-            raise TimedOut(name, limit)
-
     def close(self) -> None:
-        """Closes the pipes, at whose end the worker ends."""
+        """Closes the pipes. The worker then reaches the end of its input, and exits."""
         os.close(self.writer)
         os.close(self.reader)
 
@@ -236,7 +229,7 @@ def _end() -> None:
 
 
 def _after_fork() -> None:
-    """Leaves the worker to the parent, of a process that was forked."""
+    """Closes the pipes in a forked child. The worker remains the parent's."""
     global _worker, _lock
     worker, _worker = _worker, None
     _lock = threading.Lock()

@@ -40,7 +40,7 @@ DiagnosticHandler = CFUNCTYPE(None, c_void_p, c_void_p)
 
 
 class Failed(Exception):
-    pass
+    """A request was not a plain success: the program has to be started for it."""
 
 
 class Api:
@@ -104,7 +104,7 @@ class Module:
         self.machines: list[int] = []
 
         def diagnostic(info, _context) -> None:
-            # Remarks come here too, although nobody asked for them.
+            # The handler also receives remarks, which opt and llc do not print.
             self.told += api.severity(info) <= WARNING
 
         self.handler = DiagnosticHandler(diagnostic)
@@ -218,7 +218,7 @@ def reply(done: bool, data: bytes) -> None:
 def main() -> None:
     import signal
 
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a shell is for the application
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the application
     api = Api(sys.argv[1])
     os.write(1, READY)
     waiting = poll()

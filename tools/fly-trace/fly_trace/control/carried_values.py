@@ -98,7 +98,7 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
             return a.with_fields(made)  # type: ignore[union-attr]
         if not isinstance(a, (tuple, list, dict)):
             opened = object_fields.is_object(a)
-            if not (opened and (_is_dynamic(a) or _is_dynamic(b))) and _equal(a, b):
+            if not (opened and (_is_dynamic(a) or _is_dynamic(b))) and equal(a, b):
                 return a
             if opened and (made := _merged_objects(a, b, join, path)) is not None:
                 return made
@@ -199,7 +199,8 @@ def same(a: Any, b: Any) -> bool:
     return type(a) is type(b) and repr(a) == repr(b)
 
 
-def _equal(a: Any, b: Any) -> bool:
+def equal(a: Any, b: Any) -> bool:
+    """Returns whether two values are equal. False if they can not be compared."""
     if isinstance(a, DialectValue):
         return a.is_same(b)
     try:

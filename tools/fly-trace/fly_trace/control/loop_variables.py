@@ -196,6 +196,6 @@ def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = 
         for one in carried_values.leaves(before):
             leaf(one, one)
     elif before is not after and not (
-        not isinstance(before, (tuple, list, dict)) and carried_values._equal(before, after)
+        not isinstance(before, (tuple, list, dict)) and carried_values.equal(before, after)
     ):
         raise Mismatch(before, after, path)

@@ -44,13 +44,10 @@ def of_operation(name: str) -> int:
     encoding."""
     if name.startswith("pk_"):
         return 2 * of_operation(name.removeprefix("pk_"))
-    return (
-        1
-        if _ONE.fullmatch(name)
-        else 2
-        if _TWO.fullmatch(name)
-        else 4 * bool(_FOUR.fullmatch(name))
-    )
+    for count, pattern in (1, _ONE), (2, _TWO), (4, _FOUR):
+        if pattern.fullmatch(name):
+            return count
+    return 0
 
 
 @functools.cache
