@@ -131,6 +131,25 @@ def test_launches_of_several_threads_take_turns():
     assert max(most) == 1
 
 
+def test_first_launches_at_once_share_a_watch(monkeypatch):
+    bench = Bench()
+
+    class Slow(reports.Watch):
+        def __init__(self, module):
+            time.sleep(0.05)  # the other thread asks meanwhile
+            super().__init__(module)
+
+    monkeypatch.setattr(reports, "Watch", Slow)
+    found = []
+    function = bench.module.function("k")
+    threads = [threading.Thread(target=lambda: found.append(reports.watch(function))) for _ in "12"]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert found[0] is found[1]
+
+
 def test_a_module_without_reports_is_not_asked():
     bench = Bench(data=b"code")
     bench.variable = lambda name: bytearray(layout.NBYTES)

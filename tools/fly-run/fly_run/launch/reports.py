@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from fly_image.image import Image
 
 _NAME = reports.BUFFER.encode()
+_CREATING = threading.Lock()
 
 
 class Watch:
@@ -76,8 +77,13 @@ def watch(function: Function) -> Watch | None:
     try:
         return module.reports_watch
     except AttributeError:
-        module.reports_watch = found = Watch(module) if has(module.image) else None
-        return found
+        pass
+    with _CREATING:  # two first launches at once must take turns on one lock
+        try:
+            return module.reports_watch
+        except AttributeError:
+            module.reports_watch = found = Watch(module) if has(module.image) else None
+            return found
 
 
 def launch(
