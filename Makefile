@@ -1,6 +1,7 @@
 # make demo   set up, run the pipe on the embedded emulator, check the result
 # make test   set up, run the tests
 # make check  format, lint, types, tests
+# make heavy   tests of ten seconds and more, which `make test` leaves out
 # make targets   every example and kernel on every chip that the emulator runs
 # make mutation  damage every function of the emulator, and a sample of the library's; the tests must notice
 # make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
@@ -18,7 +19,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools typings examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer targets \
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer heavy targets \
 	chains programs triton flydsl clean
 
 help:
@@ -53,8 +54,11 @@ lint:
 types:
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
+heavy: setup-test
+	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m heavy tests
+
 targets: setup-test
-	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -n $(JOBS) --dist worksteal tests/examples tests/kernels tests/fly_target \
+	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -m "heavy or not heavy" -n $(JOBS) --dist worksteal tests/examples tests/kernels tests/fly_target \
 		tests/fly_opt/pipeline/test_pipelines.py tests/fly_opt/emission/test_emission.py tests/fly_opt/backends \
 		tests/fly_run/emulator/isa tests/fly_run/emulator/test_coverage.py tests/fly_run/emulator/watch/test_occupancy.py \
 		tests/fly_run/emulator/lowering/test_clamp.py \

@@ -8,9 +8,11 @@ FLY_TEST_TARGETS=gfx908,…   these
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from operator import attrgetter
+from typing import Any
 
+import pytest
 from fly_target.registry import BUILT_IN, EMULATED, find
 from fly_target.target import Target
 
@@ -55,3 +57,8 @@ def some(usual: tuple[str, ...], *more: str) -> tuple[str, ...]:
 def having(names: tuple[str, ...], *traits: str) -> tuple[str, ...]:
     """Returns those of `names` that have one of `traits`."""
     return tuple(name for name in names if not traits or not find(name).traits.isdisjoint(traits))
+
+
+def first(names: Sequence[str], count: int = 1) -> list[Any]:
+    """Returns parameters for a test that takes long: all but the first `count` are heavy."""
+    return [*names[:count], *(pytest.param(one, marks=pytest.mark.heavy) for one in names[count:])]

@@ -12,6 +12,7 @@ from operator import itemgetter
 from types import CodeType
 from typing import Any
 
+from fly_common import code_tables
 from fly_common.errors import InputError, Place
 from fly_common.record import record
 
@@ -43,9 +44,18 @@ class Names:
     all: frozenset[str]
 
 
-@functools.cache
+_names: dict[int, Names] = {}  # by `id(code)`
+
+
 def names_of(code: CodeType) -> Names:
     """Returns the names of `code` and of nested code (lambdas, functions, comprehensions)."""
+    known = _names.get(id(code))
+    if known is None:
+        known = code_tables.keep(_names, code, _names_in(code))
+    return known
+
+
+def _names_in(code: CodeType) -> Names:
     paths: set[tuple[str, ...]] = set()
     writes: set[str] = set()
     imports: set[str] = set()

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from example_cases import CASES
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("target", some(("gfx942",), "gfx1100"))
 def test_every_example_by_the_hip_device(target):
     tool = str(Path(sys.executable).with_name("fly-run"))

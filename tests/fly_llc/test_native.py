@@ -164,6 +164,7 @@ def result(**options) -> np.ndarray:
     return y
 
 
+@pytest.mark.heavy
 def test_an_ir_plugin_changes_the_kernel(built, monkeypatch):
     """Visible in the results; without the plugin, without its pass, and with both."""
     plugin = [built("negate")]

@@ -131,6 +131,7 @@ def test_the_pipeline_is_the_same_on_every_processor():
                 assert f"{name},{int(number) + 1}" not in passes
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("cpu", some(("gfx942",), "gfx1100"))
 def test_the_list_is_found_by_trying(small, cpu):
     source = small(cpu).encode()

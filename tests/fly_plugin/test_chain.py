@@ -147,6 +147,7 @@ def test_the_pipe_makes_the_same_image(scaled, hello):
     assert hello.ok("fly-link", input=obj, **env) == image
 
 
+@pytest.mark.heavy
 def test_a_change_of_a_plugin_reruns_the_stages_that_it_touches(site, tmp_path):
     """A dialect is in the trace and in fly-opt-py; a filter of objects in fly-llc."""
     cache = tmp_path / "cache"

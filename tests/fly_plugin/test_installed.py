@@ -17,10 +17,7 @@ from pathlib import Path
 import pytest
 from console import pattern, sessions
 from fly_common import toolchain
-from fly_common.errors import UsageError
-from plugins import HELLO, ROOT, SHIPPED
-
-from fly.plugins import template
+from plugins import ROOT, SHIPPED
 
 TOOLS = ("fly-trace", "fly-opt-py", "fly-llc", "fly-link", "fly-run")
 
@@ -89,6 +86,9 @@ def typed(page: Path, folder: Path, environment: dict[str, str]) -> None:
 
 
 PLUGINS = sorted(path.parent.name for path in SHIPPED.glob("*/pyproject.toml"))
+EACH = [
+    name if name == "hello" else pytest.param(name, marks=pytest.mark.heavy) for name in PLUGINS
+]
 
 
 def test_every_folder_is_a_plugin():
@@ -97,7 +97,7 @@ def test_every_folder_is_a_plugin():
     assert {"dpp", "hello"} <= set(PLUGINS)
 
 
-@pytest.mark.parametrize("name", PLUGINS)
+@pytest.mark.parametrize("name", EACH)
 def test_the_readme_of_each_plugin(name, environment, tmp_path):
     """In an environment of its own, the page installs the plugin, uses it in a pipe by flags or by
     FLY_PLUGINS, and from @fly.jit."""
@@ -108,7 +108,7 @@ def test_the_readme_of_each_plugin(name, environment, tmp_path):
     typed(source / "README.md", source, environment)
 
 
-@pytest.mark.parametrize("name", PLUGINS)
+@pytest.mark.parametrize("name", EACH)
 def test_each_plugin_is_built_as_a_wheel(name, environment, tmp_path):
     """Its record, as an entry point, and all modules to which it refers are in the wheel."""
     source = shutil.copytree(SHIPPED / name, tmp_path / "source")
@@ -149,6 +149,7 @@ for one in plugin.references:
     }
 
 
+@pytest.mark.heavy
 def test_the_readme_of_a_plugin_that_is_made_from_the_template(environment, tmp_path):
     subprocess.run([sys.executable, "-m", "fly.plugins", "new", "shout"], cwd=tmp_path, check=True)
     made = tmp_path / "shout"
@@ -160,48 +161,3 @@ def test_the_page_of_plugins(environment, tmp_path):
     folder = tmp_path / "empty"
     folder.mkdir()
     typed(ROOT / "docs" / "plugins.md", folder, environment)
-
-
-def test_the_template_is_the_example(tmp_path):
-    made = template.new("hello", tmp_path / "one")
-    assert "fly_hello/lower.py" in made
-    for path in made:
-        assert (tmp_path / "one" / path).read_text() == (HELLO / path).read_text()
-    other = template.new("shout2", tmp_path / "two")
-    assert "fly_shout2/lower.py" in other
-    assert "SHOUT2 = Extension(" in (tmp_path / "two" / "fly_shout2" / "dialect.py").read_text()
-
-
-def test_the_template_is_in_the_wheel():
-    """The package has the template where `new` looks for it."""
-    import tomllib
-
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]
-    placed = wheel["targets"]["wheel"]["force-include"]
-    assert placed == {"examples/plugins/hello": "fly/plugins/hello"}
-    assert template._PLACES[0] == ROOT / placed["examples/plugins/hello"]
-
-
-@pytest.mark.parametrize("name", ["Hello", "a-b", "1a", "arith", "fly", ""])
-def test_names_that_can_be_none(name, tmp_path):
-    with pytest.raises(UsageError):
-        template.new(name, tmp_path / "one")
-    assert not (tmp_path / "one").exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
-        ((), "expected new NAME [FOLDER]"),
-        (("new",), "expected new NAME [FOLDER]"),
-        (("new", "a", "b", "c"), "expected new NAME [FOLDER]"),
-        (("new", "a", "here"), "here exists"),
-    ],
-)
-def test_wrong_calls_of_new(words, said, tmp_path):
-    (tmp_path / "here").mkdir()
-    done = subprocess.run(
-        [sys.executable, "-m", "fly.plugins", *words], cwd=tmp_path, capture_output=True, text=True
-    )
-    assert done.returncode == 2
-    assert done.stderr.splitlines()[0] == f"fly.plugins: error: {said}"

@@ -135,6 +135,7 @@ def opencl(target: str, source: str) -> bytes:
 SOURCES = sorted({case.source for case in OPENCL} - {"control"})
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("target", TARGETS)
 def test_counts_of_other_kernels_are_the_emulators_or_unknown(target, roofline, launches):
     from fly_roofline.evaluation import Totals, evaluate

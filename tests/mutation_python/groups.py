@@ -150,6 +150,7 @@ GROUPS = (
             "fly/test_tuning.py",
             "fly_plugin/test_chain.py",
             "fly_plugin/test_page.py",
+            "fly_plugin/test_template.py",
         ),
     ),
     Group("calls", ("fly.call", "fly.torch", "fly.expr"), ("fly",)),

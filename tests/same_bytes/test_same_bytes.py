@@ -7,6 +7,8 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from same_bytes import comparison, digests, jobs
 from same_bytes.comparison import Outcome
 from same_bytes.recorded import Recorded
@@ -33,6 +35,7 @@ def main():
 """
 
 
+@pytest.mark.heavy
 def test_a_damaged_stage_is_found(tmp_path: Path):
     """A copy of this checkout whose fly-opt-py subtracts in place of adding."""
     names = ["common", "examples", "fly", "tools", "pyproject.toml"]

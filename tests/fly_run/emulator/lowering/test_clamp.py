@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from chosen_targets import one_of_each
+from chosen_targets import first, one_of_each
 from fly_common import toolchain
 from fly_run.emulator.coverage import TARGETS, coverage, universe
 from fly_run.emulator.isa.disassemble import Disassembler
@@ -59,7 +59,7 @@ def instructions(target: str, texts: list[str]) -> list[Instruction]:
     return [parse(one[0], 0, len(code)) for one, code in zip(printed, codes, strict=True) if one]
 
 
-@pytest.mark.parametrize("target", one_of_each({name: ROWS[name] for name in TARGETS}))
+@pytest.mark.parametrize("target", first(one_of_each({name: ROWS[name] for name in TARGETS})))
 def test_clamp_is_executed_or_refused_for_a_reason(target: str) -> None:
     tried = instructions(target, forms(target))
     assert len(tried) > 150

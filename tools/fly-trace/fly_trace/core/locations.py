@@ -13,6 +13,7 @@ import sysconfig
 from types import CodeType, FrameType, TracebackType
 from typing import NamedTuple
 
+from fly_common import code_tables
 from fly_common.errors import Place
 from fly_plugin import active
 
@@ -79,12 +80,11 @@ def is_ours(file: str) -> bool:
 
 
 class _Table(NamedTuple):
-    code: CodeType  # keeps its id valid
     user: bool
     positions: list[Position]
 
 
-TABLES: dict[int, _Table] = {}
+TABLES: dict[int, _Table] = {}  # by `id(code)`
 
 
 def _read(code: CodeType, user: bool = False) -> _Table:
@@ -98,8 +98,7 @@ def _read(code: CodeType, user: bool = False) -> _Table:
             positions.append(
                 Position(code.co_filename, line, column, end or line, end_column or column + 1)
             )
-    table = TABLES[id(code)] = _Table(code, user, positions)
-    return table
+    return code_tables.keep(TABLES, code, _Table(user, positions))
 
 
 def _is_generated(code: CodeType) -> bool:

@@ -10,6 +10,7 @@ import functools
 import operator
 import types
 import warnings
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple
 
@@ -138,12 +139,22 @@ PROXY = Kind(
 # -- attributes ------------------------------------------------------------------------------------
 
 
-@functools.cache
-def _slots(kind: type) -> tuple[Any, ...]:
+# The slots of a class: positions in its `__mro__`, and names. (A slot refers to its class.)
+_places: weakref.WeakKeyDictionary[type, tuple[tuple[int, str], ...]] = weakref.WeakKeyDictionary()
+
+
+def _slots(kind: type) -> list[Any]:
+    places = _places.get(kind)
+    if places is None:
+        places = _places[kind] = _slot_places(kind)
+    return [vars(kind.__mro__[position])[name] for position, name in places]
+
+
+def _slot_places(kind: type) -> tuple[tuple[int, str], ...]:
     return tuple(
-        member
-        for base in kind.__mro__
-        for member in vars(base).values()
+        (position, name)
+        for position, base in enumerate(kind.__mro__)
+        for name, member in vars(base).items()
         if type(member) is types.MemberDescriptorType and member.__objclass__ is base
         if user_code.is_users_class(base)
     )

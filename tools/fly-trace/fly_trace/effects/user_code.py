@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import sys
+import weakref
 from types import CodeType, FunctionType
 from typing import Any
+
+from fly_common import code_tables
 
 from fly_trace.core import locations
 from fly_trace.rewrite import is_rewritten, is_users, uses_language
@@ -38,9 +40,18 @@ def is_users_function(function: FunctionType) -> bool:
     return is_users(function) or is_rewritten(function.__code__)
 
 
-@functools.lru_cache(maxsize=4096)
+_classes: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()
+
+
 def is_users_class(kind: type) -> bool:
     """Whether a class comes from a `class` statement of the user's."""
+    known = _classes.get(kind)
+    if known is None:
+        known = _classes[kind] = _is_users_class(kind)
+    return known
+
+
+def _is_users_class(kind: type) -> bool:
     name = kind.__module__
     if not isinstance(name, str) or is_own(name):
         return False
@@ -57,9 +68,18 @@ def is_users_class(kind: type) -> bool:
     return not locations.is_library(file) or uses_language(vars(module))
 
 
-@functools.cache
+_names: dict[int, tuple[str, ...]] = {}  # by `id(code)`
+
+
 def names_of(code: CodeType) -> tuple[str, ...]:
     """The names of globals and attributes in `code` and in nested code."""
+    known = _names.get(id(code))
+    if known is None:
+        known = code_tables.keep(_names, code, _names_in(code))
+    return known
+
+
+def _names_in(code: CodeType) -> tuple[str, ...]:
     found = dict.fromkeys(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, CodeType):

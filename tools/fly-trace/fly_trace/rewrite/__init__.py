@@ -12,6 +12,7 @@ import linecache
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
+from fly_common import code_tables
 from fly_common.errors import InputError, Place
 
 from fly_trace.core import locations
@@ -20,10 +21,10 @@ from fly_trace.rewrite.nodes import CONTROL, walk
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
 
-# id of a code object → the object, which keeps its id valid, and its rewritten code.
-_done: dict[int, tuple[CodeType, CodeType]] = {}
-_new: dict[int, CodeType] = {}  # the rewritten code objects
-_users: dict[int, tuple[CodeType, bool]] = {}
+# By `id(code)`: its rewritten code, whether it was made by this module, whether it is the user's.
+_done: dict[int, CodeType] = {}
+_new: dict[int, bool] = {}
+_users: dict[int, bool] = {}
 
 # The runtime that rewritten code calls for control flow. `control` sets it.
 RUNTIME = CellType()
@@ -35,8 +36,8 @@ def is_users(function: FunctionType) -> bool:
     code = function.__code__
     known = _users.get(id(code))
     if known is None:
-        known = _users[id(code)] = code, _is_rewritable(function)
-    return known[1]
+        known = code_tables.keep(_users, code, _is_rewritable(function))
+    return known
 
 
 def _is_rewritable(function: FunctionType) -> bool:
@@ -68,10 +69,9 @@ def rewritten(function: FunctionType) -> FunctionType:
     code = function.__code__
     if id(code) in _new:
         return function
-    known = _done.get(id(code))
-    if known is None:
-        known = _done[id(code)] = code, _compile(function)
-    new = known[1]
+    new = _done.get(id(code))
+    if new is None:
+        new = code_tables.keep(_done, code, _compile(function))
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     closure = tuple(RUNTIME if name == CONTROL else cells[name] for name in new.co_freevars)
     made = FunctionType(
@@ -145,7 +145,7 @@ def _inner(code: CodeType) -> CodeType:
 
 def _adopt(code: CodeType) -> None:
     """Marks code as the user's, and as rewritten."""
-    _new[id(code)] = code
+    code_tables.keep(_new, code, True)
     locations.adopt(code)
     for item in code.co_consts:
         if isinstance(item, CodeType):

@@ -1,0 +1,24 @@
+"""Tables of what is known about code objects.
+
+A code object is hashed by what it contains, which is slow and makes equal functions one. So tables
+are keyed by `id(code)`, and an entry goes with its code object: a program that defines functions
+again and again (a notebook, `importlib.reload`) keeps no table of them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from types import CodeType
+from typing import TypeVar
+
+Known = TypeVar("Known")
+
+
+def keep(table: dict[int, Known], code: CodeType, known: Known) -> Known:
+    """Sets `table[id(code)]` for as long as the code object lives. Returns `known`, which must not
+    refer to the code object."""
+    key = id(code)
+    if key not in table:
+        weakref.finalize(code, table.pop, key, None).atexit = False
+    table[key] = known
+    return known
