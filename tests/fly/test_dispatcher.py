@@ -3,9 +3,11 @@
 import ctypes
 import gc
 import math
+import subprocess
 import sys
 import time
 import types
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -155,6 +157,25 @@ def test_parts_of_functions(part):
         assert not made.answers, one
         setattr(one, part, before)
         assert made.answers
+
+
+ANEW = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import test_dispatcher as tests
+for name in ("a_deadline", "names_in_dictionaries", "whole_dictionaries", "cells"):
+    getattr(tests, f"test_{name}")()
+for part in tests.CHANGES:
+    tests.test_parts_of_functions(part)
+print("as here")
+"""
+
+
+def test_in_a_new_process():
+    """The code of dispatchers is made of text when the module is imported: here, from the text."""
+    words = [sys.executable, "-c", ANEW, str(Path(__file__).parent)]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.stdout == "as here\n", done.stderr
 
 
 # -- which launcher

@@ -8,6 +8,7 @@ from fly_common.errors import UsageError
 from fly_trace.session.load import load_file
 
 torch = pytest.importorskip("torch")
+operators_module = pytest.importorskip("fly.torch.operators")
 
 PROGRAM = """
 import fly
@@ -269,6 +270,16 @@ def test_a_default_that_no_schema_has(schemas):
     with pytest.raises(UsageError) as caught:
         fly.torch.register(schemas.listed, "flyschema::listed")
     assert caught.value.message == "sizes=(1, 2): operators have no such argument"
+
+
+def test_numbers_that_stand_for_symbolic_ones():
+    from torch.fx.experimental.symbolic_shapes import ShapeEnv
+
+    shapes = ShapeEnv()
+    assert operators_module._plain(shapes.create_unbacked_symint()) == 1
+    made = operators_module._plain(shapes.create_unbacked_symfloat())
+    assert (made, type(made)) == (1.0, float)
+    assert [operators_module._plain(one) for one in (3, 2.5, None)] == [3, 2.5, None]
 
 
 def test_nested_results_are_flat(schemas):

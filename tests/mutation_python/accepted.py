@@ -91,6 +91,12 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         "CPython 3.11, by which this is run, shifts by nothing",
     ),
     (
+        r"fly\.call\.dispatcher",
+        r"(TAGGED|Dispatcher\._fill)",
+        r"(sys\.version_info|^TAGGED)",
+        "tells CPython 3.13 from those before, by one of which this is run",
+    ),
+    (
         r"fly\.call\.function",
         r"_TARGET_NAMED",
         r"\?'$",

@@ -153,5 +153,9 @@ GROUPS = (
             "fly_plugin/test_template.py",
         ),
     ),
-    Group("calls", ("fly.call", "fly.torch", "fly.expr"), ("fly",)),
+    Group(
+        "calls",
+        ("fly.call", "fly.torch", "fly.expr"),
+        ("fly", "fly_link/shared/test_building.py", "fly_plugin/test_chain.py"),
+    ),
 )
