@@ -37,6 +37,7 @@ class Functions:
     @staticmethod
     def of(paths: set[str]) -> Functions:
         found = Functions()
+        gc.unfreeze()  # what is frozen is not in the list: conftest.py has frozen all of it
         for one in gc.get_objects():
             kind = type(one)
             if kind is FunctionType and one.__code__.co_filename in paths:
