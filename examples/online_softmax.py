@@ -2,8 +2,8 @@
 
 One pass over a row finds both its maximum and its sum of exponentials: when the maximum grows, the
 sum so far is scaled down (Milakov and Gimelshein, "Online normalizer calculation for softmax",
-arXiv:1805.02867). X and Y are M×N of f32. A row that contains NaN, +inf, or nothing but -inf becomes
-NaN, as in torch.softmax.
+arXiv:1805.02867). X and Y are M×N of f32. A row with NaN or +inf, and one of nothing but -inf,
+become NaN, as in torch.softmax.
 """
 
 from typing import NamedTuple

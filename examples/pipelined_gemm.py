@@ -104,7 +104,7 @@ def pipelined_gemm_kernel(
     from_a, from_b = read_a.partition_S(parts_a), read_b.partition_S(parts_b)
 
     def multiply(stage):
-        for part in fx.range_constexpr(tile_k // part_k):
+        for part in range(tile_k // part_k, unroll=1):
             fx.copy(wide, from_a[None, None, None, part, stage], read_a.retile(a))
             fx.copy(wide, from_b[None, None, None, part, stage], read_b.retile(b))
             fx.gemm(product, c, a, b, c)
@@ -116,15 +116,14 @@ def pipelined_gemm_kernel(
     tiles_a.store(stage)
     tiles_b.store(stage)
     fx.barrier()
-    for k in range(1, steps):
-        tiles_a.load(k)
-        tiles_b.load(k)
+    for k in range(steps):
+        tiles_a.load(k + 1)  # in the last step nothing: this tile is beyond the matrix
+        tiles_b.load(k + 1)
         multiply(stage)
         stage = 1 - stage
         tiles_a.store(stage)
         tiles_b.store(stage)
         fx.barrier()
-    multiply(stage)
 
     store = fx.make_copy_atom(fx.UniversalCopy32b(), fx.Float32)
     write = fx.make_tiled_copy_C(store, product).get_slice(thread)
