@@ -1,12 +1,13 @@
-"""Causal attention on matrix cores: O = softmax(Q·Kᵀ / √d, only keys up to the query)·V.
+"""Causal attention on matrix cores: O = softmax(Q·Kᵀ / √d)·V, where a query has no later keys.
 
-Q and O are batch × heads × length × d of f16, K and V have the same length and possibly fewer heads
-(grouped queries: heads is a multiple of theirs). d is 64 or 128, the length is any. Sums are f32.
+Q and O are batches × heads × length × d of f16. K and V have the same length and as many heads, or
+fewer: with grouped queries, several heads of Q share one of K and V. d is 64 or 128, the length is
+any. Sums are f32. CDNA's chips have MFMA instructions, RDNA's WMMA.
 
 A workgroup of four waves takes 64 queries of a head, and goes through the keys up to the last of
-them in tiles of 64 with an online softmax (Dao, "FlashAttention-2", arXiv:2307.08691). While it
-computes with a tile of K and V in LDS, it loads the next one into registers. Both products are
-transposed, Sᵀ = K·Qᵀ and Oᵀ = Vᵀ·Pᵀ, so that all numbers that a thread holds belong to one query.
+them in tiles, with an online softmax (Dao, "FlashAttention-2", arXiv:2307.08691). While it computes
+with the tiles of K and V in LDS, it loads the next ones into registers. Both products are
+transposed, Sᵀ = K·Qᵀ and Oᵀ = Vᵀ·Pᵀ, so that all sums of a thread belong to one query.
 """
 
 import math
@@ -14,8 +15,9 @@ import math
 import fly
 import fly.expr as fx
 
-QUERIES = KEYS = 64  # of a tile; each of the four waves has 16 queries
+QUERIES = 64  # of a workgroup: 16 for each wave
 WAVES = 4
+TILE = 4096  # elements of a tile of K or V: 64 keys if d is 64, 32 if d is 128
 VALUES = 8  # f16 values that a thread loads at a time: 128 bits
 
 
@@ -33,19 +35,14 @@ def stays_in_place(atom):
     )
 
 
-def swizzled(memory, rows, columns):
-    """Returns a matrix in LDS by rows, with groups of eight values permuted by the row."""
-    shift = columns.bit_length() - 1 - 3
+def shared_matrix(rows, columns):
+    """Returns a matrix in LDS, by rows, with groups of eight values permuted by the row."""
+    memory = fx.SharedAllocator().allocate(fx.Array[fx.Float16, rows * columns, 16]).peek()
+    groups = (columns // VALUES).bit_length() - 1
+    swizzle = fx.static(fx.SwizzleType.get(min(groups, 3), 3, max(groups, 3)))
     return memory.view(
-        fx.make_composed_layout(
-            fx.static(fx.SwizzleType.get(3, 3, shift)),
-            fx.make_ordered_layout((rows, columns), (1, 0)),
-        )
+        fx.make_composed_layout(swizzle, fx.make_ordered_layout((rows, columns), (1, 0)))
     )
-
-
-def shared_halves(count):
-    return fx.SharedAllocator().allocate(fx.Array[fx.Float16, count, 16]).peek()
 
 
 def transposed(matrix):
@@ -70,17 +67,30 @@ def rows_within(places, length):
     return inside
 
 
+def along_k(matrix, product):
+    """Divides a matrix along K into what one product takes. Returns (rows, columns, parts)."""
+    return fx.flat_divide(matrix, (matrix.shape[0], product.tile_size_mnk[2]))[None, None, 0, None]
+
+
+def multiply(product, atom, a, b, c):
+    """Computes c += a·b, with `a` in LDS, and `b` a list of fragments, one for each part of K."""
+    read = fx.make_tiled_copy_A(atom, product).get_slice(fx.thread_idx.x)
+    parts = along_k(a, product)
+    own = product.get_slice(fx.thread_idx.x).make_fragment_A(parts[None, None, 0])
+    for i, part in enumerate(b):
+        fx.copy(atom, read.partition_S(parts[None, None, i]), read.retile(own))
+        fx.gemm(product, c, own, part, c)
+
+
 class Tiles:
     """A thread's part in moving the tiles of K or V: from memory to registers, and to LDS."""
 
     def __init__(self, matrix, load, store, lds):
         thread = fx.thread_idx.x
-        self.length, columns = matrix.shape.unpack()
+        self.length = matrix.shape[0]
         places = fx.make_view((0, 0), fx.make_identity_layout(matrix.shape))
         self.source, self.places = [
-            load.get_slice(thread).partition_S(
-                fx.flat_divide(t, (KEYS, columns))[None, None, None, 0]
-            )
+            load.get_slice(thread).partition_S(fx.flat_divide(t, lds.shape)[None, None, None, 0])
             for t in (matrix, places)
         ]
         self.target = store.get_slice(thread).partition_D(lds)
@@ -99,11 +109,11 @@ class Tiles:
         fx.copy(self.store_atom, self.loaded, self.target)
 
     def store_transposed(self):
-        """Stores the tile that was loaded, in an order with the keys of a thread first."""
-        keys = fx.size(self.loaded) // VALUES
-        for i in fx.range_constexpr(keys):
+        """Stores the tile that was loaded; values of one column are adjacent."""
+        rows = fx.size(self.loaded) // VALUES
+        for i in fx.range_constexpr(rows):
             for j in fx.range_constexpr(VALUES):
-                self.stored[j * keys + i] = self.loaded[i * VALUES + j]
+                self.stored[j * rows + i] = self.loaded[i * VALUES + j]
         fx.copy(self.store_atom, self.stored, self.target)
 
 
@@ -122,105 +132,100 @@ def flash_attention_kernel(
     thread = fx.thread_idx.x
     tile, head, batch = fx.block_idx.x, fx.block_idx.y, fx.block_idx.z
     length = Q.shape[2]
+    keys = TILE // d
     kv_head = head // (Q.shape[1] // K.shape[1])
-    rows, columns = fx.make_layout((length, d), (d, 1)), fx.make_layout((d, length), (1, d))
-    q, o = [fx.get_iter(t[batch, head, None, None]) for t in (Q, O)]
-    k, v = [fx.get_iter(t[batch, kv_head, None, None]) for t in (K, V)]
-
-    keys, values = fx.make_view(k, rows), fx.make_view(v, rows)
-    queries, output = fx.make_view(q, rows), fx.make_view(o, columns)
+    q, k, v, o = [
+        fx.make_view(fx.get_iter(t[batch, h, None, None]), fx.make_layout((length, d), (d, 1)))
+        for t, h in ((Q, head), (K, kv_head), (V, kv_head), (O, head))
+    ]
+    places = fx.make_view((0, 0), fx.make_identity_layout((length, d)))
+    tile_q, tile_o, place_q = [
+        fx.flat_divide(t, (QUERIES, d))[None, None, tile, 0] for t in (q, o, places)
+    ]
 
     wide = by_row.copy_atom
-    single = fx.make_copy_atom(fx.UniversalCopy16b(), fx.Float16)
-    lds_k = swizzled(shared_halves(KEYS * d), KEYS, d)
-    lds_v = swizzled(shared_halves(KEYS * d), d, KEYS)  # a row for each column of V
-    k_tiles = Tiles(keys, by_row, by_row, lds_k)
-    v_tiles = Tiles(values, by_row, by_column, transposed(lds_v))
-
-    # What this thread holds of Kᵀ, Q, S, Vᵀ, P and O.
-    in_scores, in_output = scores_product.get_slice(thread), output_product.get_slice(thread)
-    read_k = fx.make_tiled_copy_A(wide, scores_product).get_slice(thread)
-    read_q = fx.make_tiled_copy_B(wide, scores_product).get_slice(thread)
     narrow = fx.make_copy_atom(fx.UniversalCopy64b(), fx.Float16)
-    read_v = fx.make_tiled_copy_A(narrow, output_product).get_slice(thread)
-    own_k = in_scores.make_fragment_A(lds_k)
-    own_v = in_output.make_fragment_A(lds_v)
+    single = fx.make_copy_atom(fx.UniversalCopy16b(), fx.Float16)
+    lds_k = shared_matrix(keys, d)
+    lds_v = shared_matrix(d, keys)  # transposed
+    tiles_k = Tiles(k, by_row, by_row, lds_k)
+    tiles_v = Tiles(v, by_row, by_column, transposed(lds_v))
 
-    tile_q = fx.flat_divide(queries, (QUERIES, d))[None, None, tile, 0]
-    own_q = in_scores.make_fragment_B(tile_q)
-    places = fx.make_view((0, 0), fx.make_identity_layout((length, d)))
-    place_q = read_q.partition_S(fx.flat_divide(places, (QUERIES, d))[None, None, tile, 0])
-    own_q.fill(0)
-    fx.copy(
-        wide, read_q.partition_S(tile_q), read_q.retile(own_q), pred=rows_within(place_q, length)
-    )
+    # Q stays in registers.
+    read_q = fx.make_tiled_copy_B(wide, scores_product).get_slice(thread)
+    parts_q, parts_place = along_k(tile_q, scores_product), along_k(place_q, scores_product)
+    own_q = []
+    for i in fx.range_constexpr(fx.size(parts_q.shape[2])):
+        part = parts_q[None, None, i]
+        own = scores_product.get_slice(thread).make_fragment_B(part)
+        own.fill(0)
+        inside = rows_within(read_q.partition_S(parts_place[None, None, i]), length)
+        fx.copy(wide, read_q.partition_S(part), read_q.retile(own), pred=inside)
+        own_q.append(own)
 
-    tile_s = fx.make_view((0, 0), fx.make_identity_layout((KEYS, QUERIES)))
-    place_s = in_scores.partition_C(tile_s)
+    # The scores, and where they are in a tile of Sᵀ; the sums of Oᵀ.
+    place_s = fx.make_view((0, 0), fx.make_identity_layout((keys, QUERIES)))
+    place_s = scores_product.get_slice(thread).partition_C(place_s)
     s = fx.make_fragment_like(place_s, fx.Float32)
-    tile_o = fx.flat_divide(output, (d, QUERIES))[None, None, 0, tile]
-    own_o = in_output.make_fragment_C(tile_o)
-    tile_p = fx.make_view((0, 0), fx.make_identity_layout((QUERIES, KEYS)))
-    own_p = fx.make_fragment_like(in_output.partition_B(tile_p), fx.Float16)
-    halves_p = fx.make_fragment_like(s, fx.Float16)
-    if not stays_in_place(output_product.mma_atom):
-        lds_p = swizzled(shared_halves(QUERIES * KEYS), QUERIES, KEYS)
-        write_p = fx.make_tiled_copy_C(single, output_product).get_slice(thread)
-        read_p = fx.make_tiled_copy_B(wide, output_product).get_slice(thread)
+    in_output = output_product.get_slice(thread)
+    own_o = in_output.make_fragment_C(transposed(tile_o))
+
+    # The weights, in f16: as the product before gives them, and as the next one takes them.
+    p = fx.make_fragment_like(s, fx.Float16)
+    lds_p = shared_matrix(QUERIES, keys)
+    parts_p = along_k(lds_p, output_product)
+    own_p = [
+        in_output.make_fragment_B(parts_p[None, None, 0]) for _ in range(fx.size(parts_p.shape[2]))
+    ]
+    write_p = fx.make_tiled_copy_C(single, output_product).get_slice(thread)
+    read_p = fx.make_tiled_copy_B(wide, output_product).get_slice(thread)
 
     scale = math.log2(math.e) / math.sqrt(d)
     largest, total = fx.Float32(float("-inf")), fx.Float32(0)
     own_o.fill(0.0)
-
-    k_tiles.load(0)
-    v_tiles.load(0)
-    for step in range(fx.ceildiv(fx.min(length, (tile + 1) * QUERIES), KEYS)):
-        fx.barrier()  # all have read the tile before
-        k_tiles.store()
-        v_tiles.store_transposed()
+    tiles_k.load(0)
+    tiles_v.load(0)
+    for step in range(fx.ceildiv(fx.min(length, (tile + 1) * QUERIES), keys)):
+        fx.barrier()  # all have read the tiles before
+        tiles_k.store()
+        tiles_v.store_transposed()
         fx.barrier()
-        k_tiles.load(step + 1)
-        v_tiles.load(step + 1)
+        tiles_k.load(step + 1)
+        tiles_v.load(step + 1)
 
         s.fill(0.0)
-        fx.copy(wide, read_k.partition_S(lds_k), read_k.retile(own_k))
-        fx.gemm(scores_product, s, own_k, own_q, s)
-        if (step + 1) * KEYS > tile * QUERIES:
+        multiply(scores_product, wide, lds_k, own_q, s)
+        first_key, first_query = step * keys, tile * QUERIES
+        if first_key + keys > first_query:
             for i in fx.range_constexpr(fx.size(s)):
                 key, query = place_s[i].unpack()
-                if step * KEYS + key > tile * QUERIES + query:
+                if first_key + key > first_query + query:
                     s[i] = float("-inf")
 
         before = largest
-        largest = fx.maximum(largest, across_keys(s.load().reduce("max"), fx.maximum))
-        p = fx.exp2((s.load() - largest) * scale)
+        largest = fx.maximum(before, across_keys(s.load().reduce("max"), fx.maximum))
+        weights = fx.exp2((s.load() - largest) * scale)
         shrink = fx.exp2((before - largest) * scale)
-        total = total * shrink + p.reduce("add")
+        total = total * shrink + weights.reduce("add")
         own_o.store(own_o.load() * shrink)
 
-        halves_p.store(p.to(fx.Float16))
+        p.store(weights.to(fx.Float16))
         if stays_in_place(output_product.mma_atom):
-            own_p.store(halves_p.load())
+            for i, part in enumerate(own_p):
+                part.store(p[None, i, None].load())
         else:
-            fx.copy(single, write_p.retile(halves_p), write_p.partition_D(transposed(lds_p)))
+            fx.copy(single, write_p.retile(p), write_p.partition_D(transposed(lds_p)))
             fx.barrier()
-            fx.copy(wide, read_p.partition_S(lds_p), read_p.retile(own_p))
-        fx.copy(narrow, read_v.partition_S(lds_v), read_v.retile(own_v))
-        fx.gemm(output_product, own_o, own_v, own_p, own_o)
+            for i, part in enumerate(own_p):
+                fx.copy(wide, read_p.partition_S(parts_p[None, None, i]), read_p.retile(part))
+        multiply(output_product, narrow, lds_v, own_p, own_o)
 
     total = across_keys(total, lambda a, b: a + b)
-    write_o = fx.make_tiled_copy_C(single, output_product).get_slice(thread)
     halves = fx.make_fragment_like(own_o, fx.Float16)
     halves.store((own_o.load() / total).to(fx.Float16))
-    place_o = write_o.partition_D(
-        fx.flat_divide(transposed(places), (d, QUERIES))[None, None, 0, tile]
-    )
-    fx.copy(
-        single,
-        write_o.retile(halves),
-        write_o.partition_D(tile_o),
-        pred=rows_within(place_o, length),
-    )
+    write_o = fx.make_tiled_copy_C(single, output_product).get_slice(thread)
+    inside = rows_within(write_o.partition_D(transposed(place_q)), length)
+    fx.copy(single, write_o.retile(halves), write_o.partition_D(transposed(tile_o)), pred=inside)
 
 
 def attention(Q, K, V, instruction, wave, d):
@@ -237,7 +242,7 @@ def attention(Q, K, V, instruction, wave, d):
         scores_product = fx.make_tiled_mma(atom, waves, along_d)
     # A thread moves a few adjacent rows, eight columns of each.
     threads, along_d = WAVES * wave, d // VALUES
-    rows = KEYS * along_d // threads
+    rows = TILE // VALUES // threads
     places = fx.make_ordered_layout((threads // along_d, along_d), (1, 0))
     by_row, by_column = [
         fx.make_tiled_copy_tv(
