@@ -400,6 +400,10 @@ CASES = (
 )
 
 
+# Cases that tests of other parts run too: with FLY_TEST_TARGETS=every all of them.
+WIDELY = tuple(case for case in CASES if case.usual == USUAL or chosen() == tuple(EMULATED))
+
+
 def check(case: Case, arguments: Mapping, expected: Mapping[str, np.ndarray]) -> None:
     """Raises AssertionError if an array of `arguments` differs from the expected result."""
     for name, array in expected.items():

@@ -11,12 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_target.registry import EMULATED
 from fly_trace.session.load import find_entry, load_file
 
 sys.path.insert(0, str(Path(__file__).parent))
-from chosen_targets import USUAL, chosen
-from example_cases import CASES, Case, check
+from example_cases import CASES, WIDELY, Case, check
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 TARGET = "sm_90a"
@@ -55,13 +53,9 @@ PIPE = (
 )
 
 
-# The files of saxpy_wide would have 2 GB. Cases with fewer targets than the usual ones run by the
-# pipe with FLY_TEST_TARGETS=every.
-SMALL = [
-    case
-    for case in PLAIN
-    if case.name != "saxpy_wide" and (case.usual == USUAL or chosen() == tuple(EMULATED))
-]
+# The files of saxpy_wide would have 2 GB.
+SMALL = [case for case in WIDELY if not case.traits and case.name != "saxpy_wide"]
+
 
 small_case = pytest.mark.parametrize("case", SMALL, ids=[case.name for case in SMALL])
 
