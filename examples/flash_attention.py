@@ -1,13 +1,13 @@
-"""Causal attention on matrix cores: O = softmax(Q·Kᵀ / √d)·V, where a query has no later keys.
+"""Causal attention on matrix cores: Out = softmax(Q·Kᵀ / √d)·V, where a query has no later keys.
 
-Q and O are batches × heads × length × d of f16. K and V have the same length and as many heads, or
+Q and Out are batches × heads × length × d of f16. K and V have the same length, and as many heads or
 fewer: with grouped queries, several heads of Q share one of K and V. d is 64 or 128, the length is
 any. Sums are f32. CDNA's chips have MFMA instructions, RDNA's WMMA.
 
 A workgroup of four waves takes 64 queries of a head, and goes through the keys up to the last of
 them in tiles, with an online softmax (Dao, "FlashAttention-2", arXiv:2307.08691). While it computes
 with the tiles of K and V in LDS, it loads the next ones into registers. Both products are
-transposed, Sᵀ = K·Qᵀ and Oᵀ = Vᵀ·Pᵀ, so that all sums of a thread belong to one query.
+transposed, Sᵀ = K·Qᵀ and Outᵀ = Vᵀ·Pᵀ, so that all sums of a thread belong to one query.
 """
 
 import math
@@ -122,7 +122,7 @@ def flash_attention_kernel(
     Q: fx.Tensor,
     K: fx.Tensor,
     V: fx.Tensor,
-    O: fx.Tensor,
+    Out: fx.Tensor,
     scores_product: fx.TiledMma,
     output_product: fx.TiledMma,
     by_row: fx.TiledCopy,
@@ -136,7 +136,7 @@ def flash_attention_kernel(
     kv_head = head // (Q.shape[1] // K.shape[1])
     q, k, v, o = [
         fx.make_view(fx.get_iter(t[batch, h, None, None]), fx.make_layout((length, d), (d, 1)))
-        for t, h in ((Q, head), (K, kv_head), (V, kv_head), (O, head))
+        for t, h in ((Q, head), (K, kv_head), (V, kv_head), (Out, head))
     ]
     places = fx.make_view((0, 0), fx.make_identity_layout((length, d)))
     tile_q, tile_o, place_q = [
@@ -163,7 +163,7 @@ def flash_attention_kernel(
         fx.copy(wide, read_q.partition_S(part), read_q.retile(own), pred=inside)
         own_q.append(own)
 
-    # The scores, and where they are in a tile of Sᵀ; the sums of Oᵀ.
+    # The scores, and where they are in a tile of Sᵀ; the sums of Outᵀ.
     place_s = fx.make_view((0, 0), fx.make_identity_layout((keys, QUERIES)))
     place_s = scores_product.get_slice(thread).partition_C(place_s)
     s = fx.make_fragment_like(place_s, fx.Float32)
@@ -229,7 +229,7 @@ def flash_attention_kernel(
 
 
 def attention(Q, K, V, instruction, wave, d):
-    """Returns O. `wave` is the number of a wave's lanes."""
+    """Returns Out. `wave` is the number of a wave's lanes."""
     assert Q.shape[3] == d, f"rows of {Q.shape[3]} elements, not {d}"
     assert Q.shape[1] % K.shape[1] == 0, f"{Q.shape[1]} heads of Q, {K.shape[1]} of K"
     batches, heads, length = Q.shape[0], Q.shape[1], Q.shape[2]
@@ -252,12 +252,12 @@ def attention(Q, K, V, instruction, wave, d):
         )
         for values, order in ((VALUES, (1, 0)), (rows, (0, 1)))
     ]
-    O = fx.empty_like(Q)
+    Out = fx.empty_like(Q)
     grid = (fx.ceildiv(length, QUERIES), heads, batches)
-    flash_attention_kernel(Q, K, V, O, scores_product, output_product, by_row, by_column, d).launch(
-        grid=grid, block=threads
-    )
-    return O
+    flash_attention_kernel(
+        Q, K, V, Out, scores_product, output_product, by_row, by_column, d
+    ).launch(grid=grid, block=threads)
+    return Out
 
 
 @fly.jit
@@ -267,8 +267,8 @@ def flash_attention_mfma(
     V: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d"],
     d: fx.Constexpr[int] = 64,
 ):
-    O = attention(Q, K, V, fx.rocdl.MFMA(16, 16, 16, fx.Float16), 64, d)
-    return O
+    Out = attention(Q, K, V, fx.rocdl.MFMA(16, 16, 16, fx.Float16), 64, d)
+    return Out
 
 
 @fly.jit
@@ -278,8 +278,8 @@ def flash_attention_wmma(
     V: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d"],
     d: fx.Constexpr[int] = 64,
 ):
-    O = attention(Q, K, V, fx.rocdl.WMMA(16, 16, 16, fx.Float16), 32, d)
-    return O
+    Out = attention(Q, K, V, fx.rocdl.WMMA(16, 16, 16, fx.Float16), 32, d)
+    return Out
 
 
 def main():

@@ -184,7 +184,7 @@ def attention(values: Mapping) -> dict[str, np.ndarray]:
     scores = q @ k.repeat(group, 1).swapaxes(2, 3) / np.sqrt(q.shape[3])
     later = np.triu(np.ones(scores.shape[2:], bool), 1)
     weights = np.exp(np.where(later, -np.inf, scores - scores.max(3, keepdims=True)))
-    return {"O": weights / weights.sum(3, keepdims=True) @ v.repeat(group, 1)}
+    return {"Out": weights / weights.sum(3, keepdims=True) @ v.repeat(group, 1)}
 
 
 def flash_attention(entry: str, usual: tuple[str, ...], *traits: str) -> Case:
@@ -197,7 +197,7 @@ def flash_attention(entry: str, usual: tuple[str, ...], *traits: str) -> Case:
             for i, (name, heads) in enumerate([("Q", 4), ("K", 2), ("V", 2)])
         },
         attention,
-        "O",
+        "Out",
         rtol=2e-3,
         atol=2e-3,
         traits=traits,

@@ -17,8 +17,8 @@ def at(node: Any, origin: ast.AST) -> Any:
     function = getattr(node, "func", None)
     made = isinstance(function, ast.Attribute) and not hasattr(function, "lineno")
     if made and hasattr(node, "lineno") and node.lineno != node.end_lineno:
-        # CPython's compiler gives a method call the position of the method's name, if that is not on
-        # the line where the expression begins. This name is nowhere in the source.
+        # CPython's compiler gives a method call the position of the method's name, if that is not
+        # on the line where the expression begins. This name is nowhere in the source.
         ast.copy_location(function, origin)
         function.end_lineno, function.end_col_offset = node.lineno, node.col_offset + 1
     return node
