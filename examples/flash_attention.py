@@ -1,8 +1,8 @@
 """Causal attention on matrix cores: Out = softmax(Q·Kᵀ / √d)·V, where a query has no later keys.
 
-Q and Out are batches × heads × length × d of f16. K and V have the same length, and as many heads or
-fewer: with grouped queries, several heads of Q share one of K and V. d is 64 or 128, the length is
-any. Sums are f32. CDNA's chips have MFMA instructions, RDNA's WMMA.
+Q and Out are batches × heads × length × d of f16. K and V have the same length, and as many heads
+or fewer: with grouped queries, several heads of Q share one of K and V. d is 64 or 128, the length
+is any. Sums are f32. CDNA's chips have MFMA instructions, RDNA's WMMA.
 
 A workgroup of four waves takes 64 queries of a head, and goes through the keys up to the last of
 them in tiles, with an online softmax (Dao, "FlashAttention-2", arXiv:2307.08691). While it computes
