@@ -36,7 +36,7 @@ NOPS = (
 
 
 CHIPS = some(("gfx942", "gfx1201"), *chosen())
-# The examples that every test runs. Of the larger ones, resumed code generation gives another order.
+# The smaller examples. Of the larger ones, resumed code generation gives another order.
 EXAMPLES = [case for case in CASES if case.usual == USUAL]
 PAIRS = [(case, cpu) for case in EXAMPLES for cpu in case.targets if cpu in CHIPS]
 PIPELINED = ("preshuffle_gemm", "gemm_f16", "gemm_bf16", "gemm_f32")
