@@ -37,8 +37,8 @@ def inserted(key, best):
     """Returns the greatest of a sorted list and a new key, as a sorted list of the same length."""
     result = []
     for kept in best:
-        result.append(fx.maximum(kept, key))
-        key = fx.minimum(kept, key)
+        result.append(max(kept, key))
+        key = min(kept, key)
     return result
 
 
@@ -47,14 +47,14 @@ def block_maximum(scratch, key):
     lanes = fx.num_warp_threads()
     offset = lanes // 2
     while offset > 0:
-        key = fx.maximum(key, fx.shuffle_xor(key, offset))
+        key = max(key, fx.shuffle_xor(key, offset))
         offset //= 2
     if fx.lane_id() == 0:
         scratch[fx.thread_idx.x // lanes] = key
     fx.barrier()
     result = scratch[0]
     for wave in range(1, BLOCK // lanes):
-        result = fx.maximum(result, scratch[wave])
+        result = max(result, scratch[wave])
     fx.barrier()  # all must read before the next call writes
     return result
 
