@@ -15,8 +15,11 @@ def at(node: Any, origin: ast.AST) -> Any:
     the whole tree: doing so here would walk every node once for each of its ancestors."""
     ast.copy_location(node, origin)
     function = getattr(node, "func", None)
-    made = isinstance(function, ast.Attribute) and not hasattr(function, "lineno")
-    if made and hasattr(node, "lineno") and node.lineno != node.end_lineno:
+    if (
+        isinstance(function, ast.Attribute)
+        and not hasattr(function, "lineno")
+        and getattr(node, "lineno", None) != getattr(node, "end_lineno", None)
+    ):
         # CPython's compiler gives a method call the position of the method's name, if that is not
         # on the line where the expression begins. This name is nowhere in the source.
         ast.copy_location(function, origin)
