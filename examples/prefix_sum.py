@@ -29,7 +29,7 @@ def publish(states, block, status, total):
 def published(states, block, dtype):
     """Waits until a block has published something, and returns it."""
     while True:
-        state = fx.atomic_or(states, block, 0)
+        state = fx.atomic_or(states, block, 0)  # a load that is not moved out of the loop
         status = fx.Int32(state >> 32)
         if status != NOTHING:
             return status, fx.Int32(state).bitcast(dtype)
