@@ -25,19 +25,21 @@ EVERYWHERE = ("vector_add", "matmul", "gemm_f16", "gemm_wmma")
 @dataclass(frozen=True)
 class Case:
     """`make()` returns arguments by name; `expect(arguments)` the expected content of the named
-    arrays after the run: arguments that are written, and the array that the function returns, which
-    is called `returns`. `rtol` and `atol` bound the difference; both zero means equal bits.
-    `traits`: the target must have one of these for the example to run, if any are given. On the
-    targets of `thorough` the chain is tested in many ways, otherwise in two."""
+    arrays after the run: arguments that are written, and what the function returns, an array or
+    several, which are called `returns`. `rtol` and `atol` bound the difference; both zero means
+    equal bits. `traits`: the target must have one of these for the example to run, if any are
+    given. `usual`: the targets of `make test`. On the targets of `thorough` the chain is tested in
+    many ways, otherwise in two."""
 
     file: str
     entry: str
     make: Callable[[], Values]
     expect: Callable[[Mapping], dict[str, np.ndarray]]
-    returns: str | None = None
+    returns: str | tuple[str, ...] | None = None
     rtol: float = 0.0
     atol: float = 0.0
     traits: tuple[str, ...] = ()
+    usual: tuple[str, ...] = USUAL
     thorough: tuple[str, ...] = CDNA
 
     @property
@@ -47,14 +49,18 @@ class Case:
     def after(self, arguments: Mapping, returned: Any) -> Mapping:
         """The arguments, with what the function returned by its name."""
         assert (returned is None) == (self.returns is None), returned
-        return arguments if self.returns is None else {**arguments, self.returns: returned}
+        if self.returns is None:
+            return arguments
+        if isinstance(self.returns, str):
+            return {**arguments, self.returns: returned}
+        return {**arguments, **dict(zip(self.returns, returned, strict=True))}
 
     @property
     def targets(self) -> tuple[str, ...]:
         """The targets on which it is tested."""
         names = chosen()
-        if names == USUAL and self.entry in EVERYWHERE:
-            names = tuple(EMULATED)
+        if names == USUAL:
+            names = tuple(EMULATED) if self.entry in EVERYWHERE else self.usual
         return having(names, *self.traits)
 
 
@@ -147,6 +153,57 @@ def preshuffled() -> Values:
 def preshuffled_product(values: Mapping) -> dict[str, np.ndarray]:
     b = normal(25, 128, 256).astype(np.float16)
     return {"C": float64(values["A"]) @ float64(b).T}
+
+
+def pipelined(entry: str, kind: str, usual: tuple[str, ...], *traits: str) -> Case:
+    """C = A·Bᵀ, with a part of a tile along M, N and K."""
+    return Case(
+        "pipelined_gemm.py",
+        entry,
+        lambda: {"A": normal(36, 30, 72).astype(kind), "B": normal(37, 140, 72).astype(kind)},
+        lambda v: {"C": float64(v["A"]) @ float64(v["B"]).T},
+        "C",
+        rtol=1e-5,
+        atol=5e-5,
+        traits=traits,
+        usual=usual,
+        thorough=(),
+    )
+
+
+def top_8(values: Mapping) -> dict[str, np.ndarray]:
+    x = values["X"]
+    order = np.argsort(-x, axis=1, kind="stable")[:, :8].astype(np.int32)
+    return {"values": np.take_along_axis(x, order, axis=1), "indices": order}
+
+
+def attention(values: Mapping) -> dict[str, np.ndarray]:
+    """Each head of Q with its head of K and V, causal."""
+    q, k, v = (float64(values[name]) for name in "QKV")
+    group = q.shape[1] // k.shape[1]
+    scores = q @ k.repeat(group, 1).swapaxes(2, 3) / np.sqrt(q.shape[3])
+    later = np.triu(np.ones(scores.shape[2:], bool), 1)
+    weights = np.exp(np.where(later, -np.inf, scores - scores.max(3, keepdims=True)))
+    return {"Out": weights / weights.sum(3, keepdims=True) @ v.repeat(group, 1)}
+
+
+def flash_attention(entry: str, usual: tuple[str, ...], *traits: str) -> Case:
+    """Two groups of queries; the last tile is ragged."""
+    return Case(
+        "flash_attention.py",
+        entry,
+        lambda: {
+            name: normal(38 + i, 1, heads, 75, 64).astype(np.float16)
+            for i, (name, heads) in enumerate([("Q", 4), ("K", 2), ("V", 2)])
+        },
+        attention,
+        "Out",
+        rtol=2e-3,
+        atol=2e-3,
+        traits=traits,
+        usual=usual,
+        thorough=(),
+    )
 
 
 def rows(seed: int) -> np.ndarray:
@@ -297,7 +354,54 @@ CASES = (
         scattered,
         thorough=(),
     ),
+    Case(
+        "online_softmax.py",
+        "online_softmax",
+        lambda: {"X": normal(30, 5, 781)},
+        lambda v: {"Y": softmax(v["X"])},
+        "Y",
+        rtol=2e-6,
+        usual=("gfx942", "gfx1201"),
+        thorough=(),
+    ),
+    Case(
+        "top_k.py",
+        "top_k",
+        lambda: {"X": np.random.default_rng(31).integers(-50, 50, (3, 555)).astype(np.float32)},
+        top_8,
+        ("values", "indices"),
+        usual=("gfx942", "gfx1201"),
+        thorough=(),
+    ),
+    Case(
+        "prefix_sum.py",
+        "prefix_sum_i32",
+        lambda: {"X": np.random.default_rng(32).integers(-9, 9, 6_001, dtype=np.int32)},
+        lambda v: {"Y": np.cumsum(v["X"], dtype=np.int32)},
+        "Y",
+        usual=("gfx942",),
+        thorough=(),
+    ),
+    Case(
+        "prefix_sum.py",
+        "prefix_sum_f32",
+        lambda: {"X": normal(33, 6_001)},
+        lambda v: {"Y": np.cumsum(v["X"].astype(np.float64))},
+        "Y",
+        atol=1e-4,
+        usual=("gfx1201",),
+        thorough=(),
+    ),
+    pipelined("pipelined_gemm_mfma", "f2", ("gfx942",), "gfx9"),
+    pipelined("pipelined_gemm_wmma", "f2", ("gfx1100",), "RDNA3", "RDNA4"),
+    pipelined("pipelined_gemm_fma", "f4", ("gfx90a",)),
+    flash_attention("flash_attention_mfma", ("gfx942",), "gfx9"),
+    flash_attention("flash_attention_wmma", ("gfx1100", "gfx1201"), "RDNA3", "RDNA4"),
 )
+
+
+# Cases that tests of other parts run too: with FLY_TEST_TARGETS=every all of them.
+WIDELY = tuple(case for case in CASES if case.usual == USUAL or chosen() == tuple(EMULATED))
 
 
 def check(case: Case, arguments: Mapping, expected: Mapping[str, np.ndarray]) -> None:

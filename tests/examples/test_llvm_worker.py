@@ -18,7 +18,7 @@ import fly
 from fly.chains.chain import results
 
 sys.path.insert(0, str(Path(__file__).parent))
-from example_cases import CASES, Case
+from example_cases import WIDELY, Case
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 USUAL = ("gfx942", "gfx1201", "sm_90a")
@@ -26,7 +26,7 @@ EVERY = os.environ.get("FLY_TEST_TARGETS") == "every"
 TARGETS = (*chosen(), *chosen_nvidia()) if EVERY else USUAL
 PAIRS = [
     (case, target)
-    for case in CASES
+    for case in WIDELY
     for target in TARGETS
     if target in case.targets or (target in NVIDIA and not case.traits)
 ]

@@ -14,7 +14,8 @@ import fly
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "examples"))
-from example_cases import CASES, Case, check  # noqa: E402
+from example_cases import WIDELY as CASES  # noqa: E402
+from example_cases import Case, check  # noqa: E402
 
 __all__ = ["CASES", "Case", "compiled", "ir", "run"]
 

@@ -38,11 +38,13 @@ from plugins import EXAMPLES, SHIPPED, Site
 import fly
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples"))
-from example_cases import CASES, Case, check
+from example_cases import WIDELY, Case, check
 
 TARGETS = ("gfx942", "gfx1100")
 EVERY = (*TARGETS, "gfx90a", "gfx950", "gfx1201")
-PAIRS = [(case, target) for case in CASES for target in EVERY if target in case.targets]
+PAIRS = [(case, target) for case in WIDELY for target in EVERY if target in case.targets]
+# Kernels whose branches depend on data.
+BY_DATA = ("top_k_kernel", "prefix_sum_kernel")
 every_example = pytest.mark.parametrize(
     ("case", "target"), PAIRS, ids=[f"{case.name}-{target}" for case, target in PAIRS]
 )
@@ -100,6 +102,9 @@ def test_counts_of_the_examples_are_the_emulators(case, target, roofline, launch
     kernels = kernels_of(fly_image.read(made.data))
     assert len(launches) == len(seen.documents) > 0
     for (name, *launch), document in zip(launches, seen.documents, strict=True):
+        if name in BY_DATA:
+            assert "a branch depends on" in kernels[name]["unknown"]
+            continue
         assert kernels[name]["unknown"] == ""
         assert vars(evaluate(kernels[name], *launch)) == plain_counts(document)
 

@@ -15,7 +15,7 @@ from fly_trace.session.load import find_entry, load_file
 from plugins import EXAMPLES
 
 sys.path.insert(0, str(EXAMPLES.parent / "tests" / "examples"))
-from example_cases import CASES
+from example_cases import WIDELY
 
 IN_OPT = [slot for slot in slots.SLOTS if slot.is_mlir and slot.stage == slots.OPT]
 # A plugin whose pipeline at each slot checks what holds there.
@@ -38,7 +38,7 @@ def everywhere(here):
 
 TARGETS = [
     (case, target)
-    for case in CASES
+    for case in WIDELY
     for target in (case.targets[0], *(("sm_90a",) if not case.traits else ()))
 ]
 

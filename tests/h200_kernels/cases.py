@@ -18,8 +18,8 @@ sys.path.insert(0, str(TESTS / "examples"))
 from example_cases import CASES as EXAMPLES  # noqa: E402
 
 Values = Mapping[str, Any]
-# Its tensors have 2 GB.
-OMITTED = ("saxpy_wide",)
+# The tensors of saxpy_wide have 2 GB, and top_k returns two.
+OMITTED = ("saxpy_wide", "top_k")
 
 
 @dataclass(frozen=True)
@@ -308,6 +308,6 @@ def cases() -> list[Case]:
             one.returns,
         )
         for one in EXAMPLES
-        if not one.traits and one.entry not in OMITTED
+        if not one.traits and one.entry not in OMITTED and not isinstance(one.returns, tuple)
     ]
     return [*made, *OWN]

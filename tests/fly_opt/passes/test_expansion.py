@@ -1,9 +1,14 @@
-"""The orders in which gemm goes through its tiles, against loops written out."""
+"""The expansion of gemm: the orders in which it goes through its tiles, against loops written out;
+products that are repeated."""
 
 from itertools import permutations
 
 import pytest
+from fly_dialect import dialect, text
+from fly_dialect.bindings import ir
+from fly_opt.ir.builder import operations
 from fly_opt.passes.layout.expansion import by_order
+from fly_opt.passes.layout.layout_lowering import LayoutLowering
 
 BOUNDS = {"m": 3, "n": 4, "k": 5}
 
@@ -41,3 +46,31 @@ def test_each_order(letters, serpentine):
 def test_without_k_the_others_keep_their_order(name):
     assert list(by_order(name, (2, 2))) == [(0, 0), (1, 0), (0, 1), (1, 1)]
     assert list(by_order(f"{name}_serpentine", (2, 2))) == [(0, 0), (1, 0), (1, 1), (0, 1)]
+
+
+def test_a_product_that_is_repeated_is_lowered_as_often():
+    """Ops with equal operands and one location, as in an unrolled loop, have one hash in MLIR's
+    bindings, and an erased op can't be compared."""
+    times = 300
+    view = "!fly.memref<f32, register, (1,1,1):(0,0,0)>"
+    atom = "!fly.mma_atom<!fly.universal_fma<1x1x1, (f32, f32) -> f32>>"
+    product = (
+        f"fly.gemm(%atom, %v, %v, %v, %v) : ({atom}, {view}, {view}, {view}, {view}) -> ()"
+        ' loc("loop.py":1:1)\n'
+    )
+    layout = "!fly.layout<(1,1,1):(0,0,0)>"
+    source = (
+        "func.func @f(%p: !fly.ptr<f32, register>) {\n"
+        f"%atom = fly.make_mma_atom : {atom}\n"
+        f"%l = fly.static : {layout}\n"
+        f"%v = fly.make_view(%p, %l) : (!fly.ptr<f32, register>, {layout}) -> {view}\n"
+        f"{product * times}return\n}}\n"
+    )
+    context = dialect.load(ir.Context())
+    module = text.read(source, context)
+    with context, ir.Location.unknown():
+        LayoutLowering().run(module.operation)
+        dialect.verify(module)
+    names = [op.name for op in operations(module.operation)]
+    assert names.count("fly.mma_atom_call") == times
+    assert "fly.gemm" not in names

@@ -164,10 +164,15 @@ class Tensor(View, TensorName):
         if not self.is_array:
             return int_tuple(index, f"an index of {self.name}").value(builder)
         if len(items) != self.rank:
+            hint = None
+            if self.rank == 0:
+                hint = f"its one element is {self.name}[()]"
+            elif len(items) < self.rank:
+                hint = "None takes the whole dimension: A[i, None] is row i"
             tracing.refuse(
                 f"{self.name} has {self.rank} dimension{'s' if self.rank != 1 else ''}"
                 f" ({self.describe()}), but is indexed by {len(items)}",
-                f"its one element is {self.name}[()]" if self.rank == 0 else None,
+                hint,
             )
         if self.rank == 0:
             return builder.fly(ops.make_int_tuple, 0)

@@ -13,7 +13,18 @@ CONTROL = "__fly_control__"
 def at(node: Any, origin: ast.AST) -> Any:
     """Gives the node another's position. Child nodes without a position inherit one at the end, for
     the whole tree: doing so here would walk every node once for each of its ancestors."""
-    return ast.copy_location(node, origin)
+    ast.copy_location(node, origin)
+    function = getattr(node, "func", None)
+    if (
+        isinstance(function, ast.Attribute)
+        and not hasattr(function, "lineno")
+        and getattr(node, "lineno", None) != getattr(node, "end_lineno", None)
+    ):
+        # CPython's compiler gives a method call the position of the method's name, if that is not
+        # on the line where the expression begins. This name is nowhere in the source.
+        ast.copy_location(function, origin)
+        function.end_lineno, function.end_col_offset = node.lineno, node.col_offset + 1
+    return node
 
 
 def copied(node: Any) -> Any:

@@ -143,7 +143,10 @@ _BOOL_HINT = (
     "Python needs it in any(), all(), sorted(), min(), max(), bool() and code that is not"
     " traced: use &, |, fx.minimum, fx.maximum, fx.where"
 )
-_INDEX_HINT = "loop with `for … in range(…)`, index a tensor, or make it an fx.Constexpr"
+_INDEX_HINT = (
+    "loop with `for … in range(…)`, index a tensor, or make it known: a variable of"
+    " fx.range_constexpr(…), an fx.Constexpr"
+)
 
 
 class _Shown(threading.local):

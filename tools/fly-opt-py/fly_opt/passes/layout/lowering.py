@@ -44,16 +44,16 @@ class Lowering:
 
     def run(self, op: ir.Operation) -> None:
         """Lowers everything in `op`, definitions before uses."""
-        seen, lowered = [], set()
+        # Not a set of ops: the bindings hash an op by its content and location. Equal ops of an
+        # unrolled loop collide, and comparing with an erased one is an error.
+        seen: list[tuple[ir.Operation, bool]] = []
         for inner in operations(op):
             if inner.name.startswith(PREFIX):
                 self.builder.enter(inner)
-                seen.append(inner)
-                if self.fly_op(inner):
-                    lowered.add(inner)
+                seen.append((inner, self.fly_op(inner)))
         # In reverse: values used only by lowered ops are then unused.
-        for inner in reversed(seen):
-            if inner in lowered:
+        for inner, lowered in reversed(seen):
+            if lowered:
                 self.retire(inner)
             elif OPS[inner.name[len(PREFIX) :]].pure and all(map(unused, inner.results)):
                 inner.erase()
