@@ -111,7 +111,7 @@ def _check_change(container: Any, how: str) -> None:
 
 def before_region(builder: Builder) -> Snapshot:
     """Takes a snapshot before a dynamic branch or loop is traced."""
-    return snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen)
+    return snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen, builder.variables)
 
 
 def check_region(before: Snapshot) -> None:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from fly_dialect.types import Spec
 
     from fly_trace.core.target import Target
-    from fly_trace.effects.snapshots import Snapshot
+    from fly_trace.effects.snapshots import Snapshot, Variables
 
 
 class Builder:
@@ -66,6 +66,7 @@ class Builder:
         self.in_place: dict[int, Any] = {}
         self.offered: dict[int, Any] = {}
         self.entry: Any = None
+        self.variables: Variables = {}  # of the running functions that have many
         self.calls: list[Any] = []
         self.ids: dict[str, Scalar] = {}
         self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
