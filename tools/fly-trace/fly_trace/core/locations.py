@@ -153,12 +153,16 @@ def of_traceback(traceback: TracebackType | None) -> Position | None:
     """The innermost user position of an exception's traceback."""
     found = None
     while traceback is not None:
-        code = traceback.tb_frame.f_code
-        table = TABLES.get(id(code)) or _read(code)
-        if table.user:
-            found = table.at(traceback.tb_lasti) or found
+        found = in_traceback(traceback) or found
         traceback = traceback.tb_next
     return found
+
+
+def in_traceback(traceback: TracebackType) -> Position | None:
+    """The position in a traceback's own frame, if the code is the user's."""
+    code = traceback.tb_frame.f_code
+    table = TABLES.get(id(code)) or _read(code)
+    return table.at(traceback.tb_lasti) if table.user else None
 
 
 _names: dict[str, str] = {}

@@ -18,6 +18,7 @@ from fly_dialect.builders import building
 from fly_dialect.extension import upstream
 
 from fly_trace.control import objects
+from fly_trace.core import call_chain
 from fly_trace.core import locations as places
 from fly_trace.values import (
     fast_math,
@@ -308,8 +309,28 @@ def raised(error: Exception) -> InputError:
     """The error of an exception that ends the trace, at the user's line."""
     at = places.place(places.of_traceback(error.__traceback__))
     if isinstance(error, RecursionError):
-        return InputError("the program is nested too deeply, or recurses endlessly", place=at)
-    return InputError(f"{type(error).__name__}: {str(error) or 'no message'}", place=at)
+        what = "the program is nested too deeply, or recurses endlessly"
+    else:
+        what = f"{type(error).__name__}: {str(error) or 'no message'}"
+    made = Raised(what, place=at)
+    made.frames = call_chain.frames(error.__traceback__)
+    return made
+
+
+class Raised(InputError):
+    """The error of an exception, with the user's frames that the exception has left."""
+
+    frames: list[Any]
+
+
+def with_calls(error: FlyError) -> FlyError:
+    """Adds the calls that lead to an error. Called where the function that is traced was called."""
+    if error.related is None:
+        found = call_chain.frames(error.__traceback__)
+        if isinstance(error, Raised):
+            found += error.frames
+        error.related = call_chain.calls(found, error.place)
+    return error
 
 
 class Locations:
