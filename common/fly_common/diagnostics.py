@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from fly_common.errors import FlyError, Place, Related
 
+    Warn = Callable[["str | Warning"], None]  # prints or keeps a warning
+
 FLAG = "--diagnostics"
 VARIABLE = "FLY_DIAGNOSTICS"
 FORMATS = ("text", "json")
@@ -96,7 +98,7 @@ def print_failure(tool: str, message: str, hint: str | None = None) -> None:
     print(f"{text}\n  {hint}" if hint else text, file=sys.stderr, flush=True)
 
 
-def warner(tool: str) -> Callable[[str | Warning], None]:
+def warner(tool: str) -> Warn:
     """A function that prints warnings of a tool."""
 
     def warn(said: str | Warning) -> None:
@@ -111,13 +113,15 @@ def warner(tool: str) -> Callable[[str | Warning], None]:
 
 def as_dict(said: FlyError | Warning, tool: str, severity: str) -> dict[str, object]:
     """A diagnostic as JSON's values."""
+    from fly_common.errors import related_of
+
     return {
         "source": tool,
         "severity": severity,
         "message": said.message,
         **_where(said.place),
         "hint": said.hint,
-        "related": [{"message": one.message, **_where(one.place)} for one in said.related or ()],
+        "related": [{"message": one.message, **_where(one.place)} for one in related_of(said)],
     }
 
 

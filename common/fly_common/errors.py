@@ -32,6 +32,7 @@ class Place:
     column: int | None = None
     text: str | None = None  # the source line, without its newline
     width: int = 1  # columns that the caret covers
+    calls: tuple[Place, ...] = ()  # the calls of functions that lead there, innermost first
 
     def __str__(self) -> str:
         parts = [self.file, *(str(n) for n in (self.line, self.column) if n is not None)]
@@ -74,13 +75,20 @@ class Related:
         return f"{where}: {_printable(text[:LONGEST_EXCERPT])}" if text else where
 
 
+def related_of(said: FlyError | Warning) -> tuple[Related, ...]:
+    """The calls that lead to an error or a warning, innermost first."""
+    if said.related or said.place is None:
+        return said.related or ()
+    return tuple(Related("called", call) for call in said.place.calls)
+
+
 MOST_RELATED = 8  # lines of text
 
 
-def related_lines(related: tuple[Related, ...] | None) -> list[str]:
+def related_lines(related: tuple[Related, ...]) -> list[str]:
     """The lines for an error's related places. A recursion's are one line."""
     counts: list[tuple[str, int]] = []
-    for one in related or ():
+    for one in related:
         line = f"  {one.line()}"
         if counts and counts[-1][0] == line:
             counts[-1] = line, counts[-1][1] + 1
@@ -102,7 +110,7 @@ def rendered(tool: str, severity: str, said: FlyError | Warning) -> str:
     lines = [f"{tool}: {severity}: {where}{message}"]
     if said.place and (excerpt := said.place.excerpt()):
         lines.append(excerpt)
-    lines += related_lines(said.related)
+    lines += related_lines(related_of(said))
     if said.hint:
         lines.append(f"  {said.hint}")
     return "\n".join(lines)
@@ -151,7 +159,7 @@ class FlyError(Exception):
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
         excerpt = f"\n{self.place.excerpt()}" if self.place and self.place.excerpt() else ""
-        calls = "".join(f"\n{line}" for line in related_lines(self.related))
+        calls = "".join(f"\n{line}" for line in related_lines(related_of(self)))
         hint = f"\n  {self.hint}" if self.hint else ""
         return f"{where}{_bounded(self.message)}{excerpt}{calls}{hint}"
 

@@ -286,7 +286,9 @@ def _call_python(function: Any, arguments: Any, named: Any) -> Any:
             "use a loop; a recursion must end on values that are known while tracing",
         )
     builder.calls.append(plain.__code__)
+    before = builder.locations.enter()
     try:
         return new(*arguments, **named)
     finally:
+        builder.locations.leave(before)
         builder.calls.pop()

@@ -333,14 +333,35 @@ def with_calls(error: FlyError) -> FlyError:
     return error
 
 
+DEEPEST = 8  # calls of helpers that a location names; those further inside have the same ones
+
+
 class Locations:
-    """MLIR locations of the user's positions, created once each."""
+    """MLIR locations of the user's positions, created once each. In a helper they are CallSiteLocs,
+    with the calls that lead there."""
 
     def __init__(self, context: ir.Context):
         self.context = context
         self.unknown = ir.Location.unknown(context)
         self.known: dict[tuple[int, int], ir.Location] = {}
         self.held: list[CodeType] = []
+        self.call: ir.Location | None = None  # of the helper that is running
+        self.depth = 0
+        # The locations in the helper that is called at a location, by its id; it is kept too.
+        self.inside: dict[int, tuple[ir.Location, dict[tuple[int, int], ir.Location]]] = {}
+
+    def enter(self) -> tuple[dict[tuple[int, int], ir.Location], ir.Location | None]:
+        """The caller's caller calls a helper. Returns what `leave` takes."""
+        before = self.known, self.call
+        self.depth += 1
+        if self.depth <= DEEPEST:
+            self.call = call = self.here()
+            self.known = self.inside.setdefault(id(call), (call, {}))[1]
+        return before
+
+    def leave(self, before: tuple[dict[tuple[int, int], ir.Location], ir.Location | None]) -> None:
+        self.depth -= 1
+        self.known, self.call = before
 
     def here(self) -> ir.Location:
         """The location of the innermost user frame."""
@@ -360,6 +381,8 @@ class Locations:
         """The slow path, for a frame of the user's or a code object not seen before."""
         at = places.position(frame)
         found = self.at(at)
+        if self.call is not None and at is not None:
+            found = ir.Location.callsite(found, [self.call], self.context)
         if places.user_code(frame.f_code):
             self.held.append(frame.f_code)
             self.known[key] = found
