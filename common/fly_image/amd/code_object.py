@@ -221,8 +221,7 @@ class CodeObject:
 
     def line(self, pc: int) -> Place | None:
         """See `Image`."""
-        found = self.lines.find(pc)
-        return found.place() if found else None
+        return self.lines.place(pc)
 
     def same_code(self, other: Image) -> bool:
         """See `Image`."""
