@@ -12,6 +12,7 @@ import re
 
 from fly_common.diagnostics import Warning, warner
 from fly_common.errors import FlyError, InputError, Place
+from fly_common.record import replace
 
 from fly.chains import messages
 from fly.chains.chain import Chain, Prefetch, run
@@ -40,7 +41,7 @@ def located(error: InputError, module: bytes, chain: Chain) -> InputError:
             run(chain.with_lines(), module)
     except FlyError as again:
         if again.place is not None and again.message == error.message:
-            error.place, error.related = again.place, again.related
+            error.place = in_module(again.place, module)
     return error
 
 
@@ -66,10 +67,29 @@ def _with_lines(found: list[Warning], module: bytes, chain: Chain) -> list[Warni
             run(chain.with_lines(), module)
         except FlyError:
             return found
+    again = [replace(one, place=one.place and in_module(one.place, module)) for one in again]
     same = {one.message for one in again} == {one.message for one in found}
     return again if same else found
 
 
+def in_module(place: Place, module: bytes) -> Place:
+    """A place that LLVM names, as the traced module does: LLVM names a file without its folder, and
+    omits the calls of helpers that lead there."""
+    from fly_image.dwarf import Line
+
+    name, line = re.escape(place.file), place.line
+    column = rf":{place.column}\b" if place.column and place.text else r":\d+"
+    where = rf'"(?P<file>(?:[^"\n]*/)?{name})":{line}{column}(?: at (?P<calls>[^\n]*))?'
+    match = re.search(where, module.decode(errors="replace"))
+    if match is None:
+        return place
+    found = Line(match["file"], line or 0, place.column or 0).place()
+    calls = _CALLED.findall(match["calls"] or "")
+    made = tuple(Line(file, int(line), int(column)).place() for file, line, column in calls)
+    return replace(found, calls=made)
+
+
+_CALLED = re.compile(r'"([^"\n]*)":(\d+):(\d+)')
 _LOCATION = re.compile(r'^    \} loc\("((?:[^"\\]|\\.)*)":(\d+):(\d+)\)$', re.MULTILINE)
 
 
