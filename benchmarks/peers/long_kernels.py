@@ -6,6 +6,11 @@ traces the kernel in FILE, a file that `source` has made, in a process that has 
 and prints the milliseconds from the start of loading the file to the module's text. For FlyDSL the
 environment is that of flydsl_kernels.py; its clock stops where its passes would begin.
 
+    python long_kernels.py flydsl|fly compile STARTED cold|warm|call [HSACO]
+
+compiles straight_line for gfx942, from a file in the current folder, and prints the milliseconds
+from STARTED as tiled_kernels.py does. The environment is that of tiled_kernels.py.
+
     static_loop    4,000 ops by a static loop of 1,000 iterations
     straight_line  2,000 source lines, one statement each
     branches       400 dynamic `if`s on 2,000 source lines
@@ -144,7 +149,40 @@ def prepare_flydsl() -> Callable[[Path], object]:
     return trace
 
 
+def compile_it(system: str, began: str, state: str, *files: str) -> None:
+    """Compiles straight_line, after another kernel for "call"."""
+    started = float(began)
+    path, first = Path("straight_line.py").absolute(), Path("first.py").absolute()
+    path.write_text(source("straight_line", system))
+    first.write_text(source("static_loop", system, 0.01))
+    call = _compiler(system)
+    if state == "call":
+        call(first)
+        started = time.monotonic()
+    made = call(path)
+    print((time.monotonic() - started) * 1000)
+    for file in files:
+        Path(file).write_bytes(made)
+
+
+def _compiler(system: str) -> Callable[[Path], Any]:
+    if system == "fly":
+        types = "A: f32[?{i32}], B: f32[?{i32}]"
+        return lambda path: load(path).compile(signature=types, target="gfx942").hsaco
+    import flydsl.compiler as flyc
+    import torch
+
+    def call(path: Path) -> None:
+        given = (flyc.from_dlpack(torch.zeros(64)).mark_layout_dynamic() for _ in range(2))
+        load(path)(*given)
+
+    return call
+
+
 def main() -> None:
+    if sys.argv[2] == "compile":
+        compile_it(sys.argv[1], *sys.argv[3:])
+        return
     system, file = sys.argv[1], Path(sys.argv[2])
     trace = prepare_flydsl() if system == "flydsl" else prepare_ours()
     with tempfile.TemporaryDirectory() as folder:
