@@ -103,6 +103,7 @@ bench: setup-test
 	$(BIN)/python benchmarks/compile_time.py
 	$(BIN)/python benchmarks/emulator.py
 	$(BIN)/python benchmarks/trace_locations.py
+	$(BIN)/python benchmarks/tracing.py
 	$(BIN)/python benchmarks/dialect_text.py
 	$(BIN)/python benchmarks/code_quality.py
 	$(BIN)/python benchmarks/insertion.py

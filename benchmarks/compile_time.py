@@ -13,7 +13,9 @@ Peers are measured if the interpreter PATH (default: this one) has them: Triton 
 triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with ld.lld). Their
 kernels are in benchmarks/peers: the same computation on f32 with dynamic extents, one row per block
 of 256; Triton's hold a row in registers, of at most 1024 columns, as is idiomatic there. The tiled
-kernels (peers/tiled_kernels.py) share one source for FlyDSL and us. No GPU is needed.
+kernels (peers/tiled_kernels.py) share one source for FlyDSL and us, and so does straight_line
+(peers/long_kernels.py), a kernel of 2,000 source lines. flash_attention is causal, of f16, by
+matrix instructions: ours is that of examples/, and FlyDSL is left out. No GPU is needed.
 
 --target sm_90a measures us and Triton there, up to the cubin, each with the ptxas that it finds:
 FLY_PTXAS names ours, and TRITON_PTXAS_PATH Triton's. The tiled kernels, which use AMD's
@@ -35,13 +37,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 HERE = Path(__file__).parent
 ROOT = HERE.parent
 KERNELS = ("vector_add", "softmax", "layernorm")  # of peers/fly_kernels.py
 TILED = ("tiled_copy", "tiled_mma", "preshuffle_gemm", "softmax_tiles")
+LONG = ("straight_line",)  # of peers/long_kernels.py: 2,000 source lines
+FLASH = ("flash_attention",)  # of examples/ for us
 TILED_TEXT = str(HERE / "peers/tiled_kernels.py")
 STATES = ("cold", "warm", "call")
 TARGETS = ("gfx942", "sm_90a")
@@ -49,14 +53,15 @@ OURS = """
 import sys, time
 sys.path.insert(0, sys.argv[4])
 started, state, *files = sys.argv[2:4] + sys.argv[5:]
-from fly_kernels import KERNEL, OTHER
+from MODULE import KERNEL
 if state == "call":
+    from fly_kernels import OTHER
     OTHER.compile(target="TARGET")
     started = time.monotonic()
 made = KERNEL.compile(target="TARGET")
 elapsed = (time.monotonic() - float(started)) * 1000
 assert made.hsaco[:4] == b"\\x7fELF"
-if state == "warm":
+if state == "warm" and KERNEL_IS_LIGHT:
     heavy = {"numpy", "torch", "torch_mlir", "mlir", "typer"} & set(sys.modules)
     assert not heavy, f"a warm compile imported {heavy}"
 for file in files:
@@ -73,7 +78,7 @@ class System:
     name: str
     command: Callable[[str, str], list[str]]
     environment: Callable[[Path], dict[str, str]]
-    kernels: tuple[str, ...] = (*KERNELS, *TILED)
+    kernels: tuple[str, ...] = (*KERNELS, *LONG, *TILED)
 
 
 def ours(checkout: Path, name: str, target: str) -> System:
@@ -81,12 +86,25 @@ def ours(checkout: Path, name: str, target: str) -> System:
         if kernel in TILED:
             tiled = checkout / "benchmarks/peers/tiled_kernels.py"
             return [sys.executable, str(tiled), "fly", kernel, "", state]
+        if kernel in LONG:
+            long = checkout / "benchmarks/peers/long_kernels.py"
+            return [sys.executable, str(long), "fly", "compile", "", state]
         other = next(name for name in KERNELS if name != kernel)
-        program = OURS.replace("KERNEL", kernel).replace("OTHER", other)
+        program = OURS.replace("KERNEL_IS_LIGHT", str(kernel not in FLASH))
+        program = program.replace("OTHER", other)
+        if kernel in FLASH:
+            program = program.replace("MODULE", "flash_attention")
+            program = program.replace("KERNEL", "flash_attention_mfma")
+        program = program.replace("MODULE", "fly_kernels").replace("KERNEL", kernel)
         program = program.replace("TARGET", target)
         return [sys.executable, "-c", program, kernel, "", state, str(HERE / "peers")]
 
-    packages = [checkout, checkout / "common", *sorted(checkout.glob("tools/*"))]
+    packages = [
+        checkout,
+        checkout / "examples",
+        checkout / "common",
+        *sorted(checkout.glob("tools/*")),
+    ]
     path = os.pathsep.join(map(str, packages))
     return System(
         name,
@@ -98,7 +116,8 @@ def ours(checkout: Path, name: str, target: str) -> System:
 
 def of_target(target: str) -> tuple[str, ...]:
     """The kernels that can be compiled for a target."""
-    return (*KERNELS, *TILED) if target == "gfx942" else KERNELS
+    flash = FLASH if (ROOT / "examples/flash_attention.py").exists() else ()
+    return (*KERNELS, *flash, *LONG, *TILED) if target == "gfx942" else KERNELS
 
 
 def triton(python: str, target: str) -> System:
@@ -108,7 +127,7 @@ def triton(python: str, target: str) -> System:
         lambda kernel, state: [python, program, kernel, "", state, target],
         # The variable suppresses a warning; the value is Triton 3.9's default.
         lambda folder: {"TRITON_CACHE_DIR": str(folder), "TRITON_DEFAULT_FP_FUSION": "1"},
-        KERNELS,
+        (*KERNELS, *FLASH, *LONG) if target == "gfx942" else KERNELS,
     )
 
 
@@ -116,6 +135,8 @@ def flydsl(python: str, rocm: Path) -> System:
     def command(kernel: str, state: str) -> list[str]:
         if kernel in TILED:
             return [python, TILED_TEXT, "flydsl", kernel, "", state]
+        if kernel in LONG:
+            return [python, str(HERE / "peers/long_kernels.py"), "flydsl", "compile", "", state]
         return [python, str(HERE / "peers/flydsl_kernels.py"), kernel, "", state]
 
     return System(
@@ -133,16 +154,23 @@ def flydsl(python: str, rocm: Path) -> System:
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--runs", type=int, default=7, help="processes per figure")
+    parser.add_argument("--kernels", help="measure these only, separated by commas")
     parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
     parser.add_argument("--peers-python", default=sys.executable, help="where the peers are")
     parser.add_argument("--before", type=Path, help="another checkout of this project")
     parser.add_argument("--json", type=Path, help="write the samples to this file too")
     options = parser.parse_args()
+    wanted = set(options.kernels.split(",")) if options.kernels else None
     with tempfile.TemporaryDirectory(prefix="fly-bench-") as scratch:
         systems = [ours(ROOT, "fly", options.target)]
         if options.before:
             systems.append(ours(options.before.resolve(), "before", options.target))
         systems += find_peers(options.peers_python, options.target, Path(scratch))
+        if wanted is not None:
+            systems = [
+                replace(one, kernels=tuple(name for name in one.kernels if name in wanted))
+                for one in systems
+            ]
         samples = measure(systems, options.runs, Path(scratch))
     report(systems, samples, options.runs, options.target)
     if options.json:

@@ -7,12 +7,16 @@
     └── MissingError    exit 3   the environment lacks something: LLVM, a device, disk space
 
 Each is printed as one line, `tool: error: where: message`, followed by the source line with a caret
-if there is a source, and by a hint.
+if there is a source, by the calls that lead there, and by a hint.
 """
 
 from __future__ import annotations
 
 from fly_common.record import record
+
+TYPE_CHECKING = False  # importing it from typing costs 5 ms
+if TYPE_CHECKING:
+    from fly_common.diagnostics import Warning
 
 LONGEST_EXCERPT = 160  # columns shown of a source line
 LONGEST_PATH = 1024  # characters shown of a path
@@ -28,6 +32,7 @@ class Place:
     column: int | None = None
     text: str | None = None  # the source line, without its newline
     width: int = 1  # columns that the caret covers
+    calls: tuple[Place, ...] = ()  # the calls of functions that lead there, innermost first
 
     def __str__(self) -> str:
         parts = [self.file, *(str(n) for n in (self.line, self.column) if n is not None)]
@@ -56,6 +61,61 @@ def _window(text: str, column: int) -> tuple[str, int]:
     return f"{before}{text[start:end]}{after}", column - start + len(before)
 
 
+@record
+class Related:
+    """Another place that belongs to an error: a call on the way to it."""
+
+    message: str
+    place: Place
+
+    def line(self) -> str:
+        """The place as a line of text."""
+        text = (self.place.text or "").strip()
+        where = f"{self.message} at {self.place}"
+        return f"{where}: {_printable(text[:LONGEST_EXCERPT])}" if text else where
+
+
+def related_of(said: FlyError | Warning) -> tuple[Related, ...]:
+    """The calls that lead to an error or a warning, innermost first."""
+    if said.related or said.place is None:
+        return said.related or ()
+    return tuple(Related("called", call) for call in said.place.calls)
+
+
+MOST_RELATED = 8  # lines of text
+
+
+def related_lines(related: tuple[Related, ...]) -> list[str]:
+    """The lines for an error's related places. A recursion's are one line."""
+    counts: list[tuple[str, int]] = []
+    for one in related:
+        line = f"  {one.line()}"
+        if counts and counts[-1][0] == line:
+            counts[-1] = line, counts[-1][1] + 1
+        else:
+            counts.append((line, 1))
+    found = [line if count == 1 else f"{line} ({count} times)" for line, count in counts]
+    if len(found) > MOST_RELATED:
+        half = MOST_RELATED // 2
+        found = [*found[:half], f"  … {len(found) - 2 * half} more calls", *found[-half:]]
+    return found
+
+
+def rendered(tool: str, severity: str, said: FlyError | Warning) -> str:
+    """An error or a warning as text."""
+    where = f"{said.place}: " if said.place else ""
+    message = _printable(_bounded(said.message), "\t\n")
+    if len(message) > LONGEST_MESSAGE:
+        message = f"{message[: LONGEST_MESSAGE - 200]} … {message[-190:]}"
+    lines = [f"{tool}: {severity}: {where}{message}"]
+    if said.place and (excerpt := said.place.excerpt()):
+        lines.append(excerpt)
+    lines += related_lines(related_of(said))
+    if said.hint:
+        lines.append(f"  {said.hint}")
+    return "\n".join(lines)
+
+
 def _bounded(message: str) -> str:
     """Shortens words of more than 200 characters, and paths of more than LONGEST_PATH: names, types
     and numbers may be as long as the input. Values with spaces are shortened by
@@ -76,9 +136,12 @@ def _printable(text: str, kept: str = "\t") -> str:
 
 
 class FlyError(Exception):
-    """An error that a user can cause or fix. `hint` says how, and is printed on its own line."""
+    """An error that a user can cause or fix. `hint` says how, and is printed on its own line.
+    `related` are the calls of helpers on the way to `place`, innermost first; None if nobody has
+    looked for them yet."""
 
     exit_code = 1
+    related: tuple[Related, ...] | None = None
 
     def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None):
         super().__init__(message)
@@ -87,22 +150,18 @@ class FlyError(Exception):
         self.hint = hint
 
     def render(self, tool: str) -> str:
-        where = f"{self.place}: " if self.place else ""
-        message = _printable(_bounded(self.message), "\t\n")
-        if len(message) > LONGEST_MESSAGE:
-            message = f"{message[: LONGEST_MESSAGE - 200]} … {message[-190:]}"
-        lines = [f"{tool}: error: {where}{message}"]
-        if self.place and (excerpt := self.place.excerpt()):
-            lines.append(excerpt)
-        if self.hint:
-            lines.append(f"  {self.hint}")
-        return "\n".join(lines)
+        return rendered(tool, "error", self)
+
+    def parts(self) -> tuple[FlyError, ...]:
+        """The errors that this one stands for."""
+        return (self,)
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
         excerpt = f"\n{self.place.excerpt()}" if self.place and self.place.excerpt() else ""
+        calls = "".join(f"\n{line}" for line in related_lines(related_of(self)))
         hint = f"\n  {self.hint}" if self.hint else ""
-        return f"{where}{_bounded(self.message)}{excerpt}{hint}"
+        return f"{where}{_bounded(self.message)}{excerpt}{calls}{hint}"
 
 
 class InputError(FlyError):

@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Callable
 
+from fly_common import diagnostics
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
 
 TYPE_CHECKING = False
@@ -204,13 +205,13 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
     is_process = True
     code: object = 0
     try:
-        code = command(tool, sys.argv[1:])
+        code = command(tool, diagnostics.take(sys.argv[1:]))
         if sys.stdout is not None:
             sys.stdout.flush()
     except FlyError as error:
         if debugging():
             raise
-        _print_error(error.render(tool))
+        _print(diagnostics.print_error, error, tool)
         code = error.exit_code
     except SystemExit as leaving:
         code = leaving.code
@@ -223,29 +224,27 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
         # An error without a number has its message elsewhere, such as ctypes' for a library.
         where = error.filename or ("standard output" if error.errno else None)
         parts = [str(part) for part in (where, error.strerror or error) if part is not None]
-        _print_error(f"{tool}: error: {': '.join(parts)}")
+        _print(diagnostics.print_failure, tool, ": ".join(parts))
         code = 3
     except KeyboardInterrupt:
         code = 130
     except MemoryError:
         if debugging():
             raise
-        _print_error(
-            f"{tool}: error: out of memory\n  use smaller arguments, or raise the memory limit"
-        )
+        hint = "use smaller arguments, or raise the memory limit"
+        _print(diagnostics.print_failure, tool, "out of memory", hint)
         code = 3
     except RecursionError:
         if debugging():
             raise
-        _print_error(f"{tool}: error: the input is nested too deeply")
+        _print(diagnostics.print_failure, tool, "the input is nested too deeply")
         code = 1
     except Exception as error:
         if debugging():
             raise
-        _print_error(
-            f"{tool}: error: internal: {type(error).__name__}: {error}\n"
-            f"  this is a bug in {tool}; FLY_DEBUG=1 shows where"
-        )
+        what = f"internal: {type(error).__name__}: {error}"
+        hint = f"this is a bug in {tool}; FLY_DEBUG=1 shows where"
+        _print(diagnostics.print_failure, tool, what, hint)
         code = 1
     _leave(code)
     sys.exit(code)
@@ -263,9 +262,10 @@ def _leave(code: object) -> None:
         isolation.leave(code if isinstance(code, int) else 1 if code else 0)
 
 
-def _print_error(text: str) -> None:
+def _print(work: Callable[..., None], *arguments: object) -> None:
+    """Prints to standard error, which may be closed."""
     try:
-        print(text, file=sys.stderr, flush=True)
+        work(*arguments)
     except OSError:
         _redirect_to_null(sys.stderr)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 _NODE = re.compile(r"!(\d+) = (?:distinct )?!DI(\w+)\((.*)\)$")
 _FIELD = re.compile(r"(\w+): (\"(?:[^\"\\]|\\.)*\"|!\d+|[\w|]+)")
@@ -11,19 +11,29 @@ _FIELD = re.compile(r"(\w+): (\"(?:[^\"\\]|\\.)*\"|!\d+|[\w|]+)")
 Row = tuple[str, int, int]  # file, line, column
 
 
-def locations(metadata: Iterable[str], wanted: Iterable[int]) -> dict[int, Row]:
-    """The places in the source of these numbers, as far as they are known."""
+def locations(metadata: Iterable[str], wanted: Iterable[int]) -> dict[int, list[Row]]:
+    """The places in the source of these numbers, as far as they are known, each with the calls that
+    lead there, innermost first."""
     nodes: dict[int, tuple[str, dict[str, str]]] = {}
     for line in metadata:
         if match := _NODE.match(line):
             nodes[int(match[1])] = match[2], dict(_FIELD.findall(match[3]))
     found = {}
     for number in wanted:
+        rows = list(_rows(nodes, number))
+        if rows:
+            found[number] = rows
+    return found
+
+
+def _rows(nodes: dict[int, tuple[str, dict[str, str]]], number: int) -> Iterator[Row]:
+    for _ in range(len(nodes)):
         kind, fields = nodes.get(number, ("", {}))
         name = _file(nodes, fields)
-        if kind == "Location" and name and int(fields.get("line", "0")):
-            found[number] = name, int(fields["line"]), int(fields.get("column", "0"))
-    return found
+        if kind != "Location" or not name or not int(fields.get("line", "0")):
+            return
+        yield name, int(fields["line"]), int(fields.get("column", "0"))
+        number = _number(fields.get("inlinedAt", "!-1"))
 
 
 def _file(nodes: dict[int, tuple[str, dict[str, str]]], fields: dict[str, str]) -> str | None:

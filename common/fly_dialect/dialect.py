@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fly_common.errors import InputError, Place
+from fly_common.record import replace
 
 from fly_dialect.attributes import check_attributes
 from fly_dialect.bindings import ir
@@ -45,6 +46,7 @@ _BUILT = ("arith", "cf", "func", "gpu", "llvm", "math", "memref", "scf", "ub", "
 # MLIR's name for text that it parses from memory.
 PARSED_TEXT = "-"
 _FILE_LOCATION = re.compile(r'loc\("(.*)":(\d+):(\d+).*\)')
+_PLACE = re.compile(r'"((?:[^"\\]|\\.)*)":(\d+):(\d+)')
 
 
 def new_context() -> ir.Context:
@@ -278,7 +280,28 @@ def place_of(
         lines = source.split("\n") if source is not None else []
         text = lines[line - 1] if 0 < line <= len(lines) else None
         return Place(name, line, column, text)
+    found = _in_file(file, line, column)
+    if calls := _calls_of(location):
+        return replace(found, calls=tuple(_in_file(*one) for one in calls))
+    return found
+
+
+def _in_file(file: str, line: int, column: int) -> Place:
     return Place(file, line, column, linecache.getline(file, line).rstrip("\n") or None)
+
+
+def _calls_of(location: ir.Location) -> list[tuple[str, int, int]]:
+    """The calls on the way to a CallSiteLoc, innermost first."""
+    if isinstance(location, ir.CallSiteLoc):
+        found = [file_position(location.caller)]
+        return [one for one in found if one] + _calls_of(location.caller)
+    if isinstance(location, (ir.FusedLoc, ir.NameLoc, ir.FileLineColLoc)):
+        return []
+    # As in `file_position`: the text of nested `callsite(place at place)`.
+    text = str(location)
+    if not text.startswith("loc(callsite("):
+        return []
+    return [(file, int(line), int(column)) for file, line, column in _PLACE.findall(text)[1:]]
 
 
 def file_position(location: ir.Location) -> tuple[str, int, int] | None:
@@ -294,5 +317,9 @@ def file_position(location: ir.Location) -> tuple[str, int, int] | None:
     if isinstance(location, ir.FileLineColLoc):
         return location.filename, location.start_line, location.start_col
     # The location of a diagnostic has the base class. Its text is `loc("file":line:column)`.
-    match = _FILE_LOCATION.fullmatch(str(location))
+    text = str(location)
+    if text.startswith("loc(callsite("):
+        match = _PLACE.search(text)
+    else:
+        match = _FILE_LOCATION.fullmatch(text)
     return (match[1], int(match[2]), int(match[3])) if match else None

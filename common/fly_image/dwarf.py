@@ -4,9 +4,9 @@
     line = table.find(pc)               None if it is not known
     line.place()                        for an error, with the source line's text if available
 
-`pc` is an address relative to the ELF file. Line tables give the innermost location; inlined calls
-around it are in other tables, which are not read. Debug information is optional: damaged, truncated
-or unknown data gives no lines and no error.
+`pc` is an address relative to the ELF file. Line tables give the innermost location, and
+`inlined_calls` the calls around it, which `table.place(pc)` has too. Debug information is optional:
+damaged, truncated or unknown data gives no lines and no error.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ from io import BytesIO
 from typing import TYPE_CHECKING
 
 from fly_common.errors import Place
+from fly_common.record import replace
 
 if TYPE_CHECKING:
     from elftools.construct import Construct
     from elftools.construct.lib.container import Container
     from elftools.dwarf.dwarfinfo import DWARFInfo
     from elftools.dwarf.lineprogram import LineProgram, LineState
+
+    from fly_image.inlined_calls import Call
 
 LONGEST_SOURCE = 16 << 20  # bytes of a source file that is read for an excerpt
 LENGTH_BYTES = 4  # of a line program's first field, which does not count itself
@@ -58,12 +61,32 @@ class LineTable:
 
     _starts: list[int] = field(default_factory=list)
     _lines: list[Line | None] = field(default_factory=list)
+    _data: bytes = b""  # the ELF file
 
     def find(self, pc: int) -> Line | None:
         """Returns the line of the instruction at `pc`, or None if the table has none or marks the
         instruction as compiler-generated (line 0)."""
         at = bisect.bisect_right(self._starts, pc) - 1
         return self._lines[at] if at >= 0 else None
+
+    def place(self, pc: int) -> Place | None:
+        """Returns the place of the instruction at `pc` for a message, with the calls of helpers
+        that lead there."""
+        line = self.find(pc)
+        if line is None:
+            return None
+        inside = [
+            call for call in self._calls if any(low <= pc < high for low, high in call.ranges)
+        ]
+        inside.sort(key=lambda call: -call.depth)
+        calls = tuple(Line(call.file, call.line, call.column).place() for call in inside)
+        return replace(line.place(), calls=calls)
+
+    @functools.cached_property
+    def _calls(self) -> list[Call]:
+        from fly_image import inlined_calls
+
+        return inlined_calls.read(self._data, files_of)
 
     def __bool__(self) -> bool:
         return bool(self._starts)
@@ -86,7 +109,7 @@ def table_of(data: bytes) -> LineTable:
     except Exception:
         pass
     starts = sorted(found)
-    return LineTable(starts, [found[start] for start in starts])
+    return LineTable(starts, [found[start] for start in starts], data)
 
 
 def _programs(dwarf: DWARFInfo) -> Iterator[LineProgram]:
@@ -113,7 +136,7 @@ def _programs_alone(dwarf: DWARFInfo) -> Iterator[LineProgram]:
 def _read(programs: Iterable[LineProgram], found: dict[int, Line | None]) -> None:
     """Adds the lines of the programs to `found`, by address."""
     for program in programs:
-        files = _files(program)
+        files = files_of(program)
         for *rows, end in _sequences(program):
             # A linker sets the address of discarded code to 0.
             if rows and rows[0].address:
@@ -135,7 +158,7 @@ def _sequences(program: LineProgram) -> Iterator[list[LineState]]:
                 rows = []
 
 
-def _files(program: LineProgram) -> dict[int, str]:
+def files_of(program: LineProgram) -> dict[int, str]:
     """Maps file numbers of a unit to paths. Up to version 4, numbers start at 1, and folder 0 is
     the compilation folder, which the table does not name. From version 5 on, both start at 0, and
     the first folder is the compilation folder."""

@@ -29,6 +29,10 @@ HELP = (
     ("--list-slots", "List the slots and the plugins in them; with --json as JSON."),
     ("--verify-slots", "Check what holds at each slot, around each plugin."),
 )
+DIAGNOSTICS = (  # `fly_common.diagnostics` takes this flag from all command lines
+    "--diagnostics FORMAT",
+    "text, or json: errors and warnings as one JSON object a line.",
+)
 
 
 def chosen_by(words: Sequence[str]) -> tuple[Active, ...]:
@@ -48,7 +52,11 @@ def run(command: Command, tool: str, words: Sequence[str]) -> int:
         os.environ[VERIFY] = "1"
     _check_flags(command, tool, chosen)
     rest = _without_options(rest, chosen)
-    command.sections = (("Plugins", list(HELP)), *map(_section, chosen))
+    command.sections = (
+        ("Diagnostics", [DIAGNOSTICS]),
+        ("Plugins", list(HELP)),
+        *map(_section, chosen),
+    )
     with activated(chosen):
         return command(tool, rest)
 

@@ -19,7 +19,7 @@ import threading
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
-from fly_common import paths, process
+from fly_common import diagnostics, paths, process
 from fly_common.errors import MissingError
 from fly_common.record import record
 
@@ -135,10 +135,8 @@ def keep(path: str, data: bytes, sync: bool = True) -> None:
 
 
 def _build_uncached(recipe: Recipe, why: str, hint: str, made: bytes | None = None) -> bytes:
-    print(
-        f"fly: warning: {recipe.noun} can't be cached and will be built each time: {why}\n  {hint}",
-        file=sys.stderr,
-    )
+    what = f"{recipe.noun} can't be cached and will be built each time: {why}"
+    diagnostics.warner("fly")(diagnostics.Warning(what, hint=hint))
     try:
         return _announced(recipe, "", again=True) if made is None else made
     except OSError as failure:

@@ -31,7 +31,7 @@ import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
-from fly_common import paths
+from fly_common import diagnostics, paths
 from fly_common.errors import MissingError, UsageError
 
 try:
@@ -362,4 +362,4 @@ _warned: set[str] = set()
 def _warn_once(folder: str, text: str) -> None:
     if folder not in _warned:
         _warned.add(folder)
-        print(f"fly: warning: {text}", file=sys.stderr)
+        diagnostics.warner("fly")(text)

@@ -23,12 +23,13 @@ from fly_store.store import default_store, key_of
 from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 
+from fly.call import compile_reports
 from fly.call.compiled import Compiled
 from fly.call.host_options import CompileOptions
 from fly.call.known_calls import MOST_KEPT, VARIABLES, KnownCalls, environment_now
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
-from fly.chains.chain import Chain, Prefetch, make_chain, run
+from fly.chains.chain import Chain, Prefetch, make_chain
 from fly.chains.tuning import Tuning
 from fly.dependencies.hashing import DependencyHash, dependency_hash
 
@@ -255,7 +256,7 @@ class JitFunction(_Fast, HostFunction):
                 traced = f"{reached.digest} {signature}"
                 module = self._traced(given, chosen, traced, prefetch.start)
             identity = chosen.identity()
-            data = run(chosen, module, prefetch=prefetch)
+            data = compile_reports.compile(chosen, module, prefetch)
         compiled = Compiled(data, module=module, chain=chosen)
         if len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)), None)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import gc
 import os
-import sys
 import time
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from fly_common import diagnostics
 from fly_common.record import field, record
 from fly_host.native.unavailable import NotCompiled, Unavailable
 from fly_run.launch import runtime
@@ -128,10 +128,8 @@ def _tell_once(compiled: Compiled, why: str) -> None:
     if why in _told:
         return
     _told.add(why)
-    print(
-        f"fly: warning: the host side of {compiled.program_name} runs as Python, which is slower:"
-        f" {why}",
-        file=sys.stderr,
+    diagnostics.warner("fly")(
+        f"the host side of {compiled.program_name} runs as Python, which is slower: {why}"
     )
 
 

@@ -70,7 +70,9 @@ def llc(
     def run(data: bytes) -> bytes:
         from fly_llc import stage
 
-        return stage.compile(data, chosen)
+        from fly.chains import messages
+
+        return stage.compile(data, chosen, warn=messages.warn)
 
     def fingerprint() -> str:
         from fly_llc import stage

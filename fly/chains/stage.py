@@ -189,7 +189,10 @@ class _Command:
                 f"{self.words[0]} {how}: {lines[0]}", hint="\n  ".join(lines[1:12]) or None
             )
         if stderr:
-            print(stderr, file=sys.stderr)
+            from fly.chains import messages
+
+            if rest := messages.said_by(self.words[0], stderr):
+                print(rest, file=sys.stderr)
         return done.stdout
 
     def _done(self, program: str, arguments: Sequence[str], data: bytes) -> Any:

@@ -201,7 +201,7 @@ def _place(source: str, position: int, name: str, width: int = 1) -> Place:
 
 def _parse_error(error: ir.MLIRError, rewriter: Rewriter, generic: str, name: str) -> InputError:
     """MLIR's first diagnostic, located in the user's text."""
-    from fly_dialect.dialect import PARSED_TEXT, file_position
+    from fly_dialect.dialect import PARSED_TEXT, file_position, place_of
 
     diagnostics = list(error.error_diagnostics)
     if not diagnostics:
@@ -218,7 +218,7 @@ def _parse_error(error: ir.MLIRError, rewriter: Rewriter, generic: str, name: st
         origin = rewriter.origin(start + max(0, position[2] - 1))
         place = _place(rewriter.source, origin, name)
     elif position:
-        place = Place(*position)
+        place = place_of(first.location) or place
     return InputError(message, place=place)
 
 

@@ -130,6 +130,17 @@ class Kernel:
     def required_block(self) -> tuple[int, int, int] | None:
         return self.required_workgroup_size
 
+    @property
+    def spilled(self) -> str:
+        """The registers that did not suffice, as text; empty if all did."""
+        parts = []
+        if self.vgpr_spill_count:
+            size = self.private_segment_fixed_size
+            parts.append(f"{self.vgpr_spill_count} VGPRs to scratch memory ({size} bytes a lane)")
+        if self.sgpr_spill_count:
+            parts.append(f"{self.sgpr_spill_count} SGPRs to lanes of VGPRs")
+        return " and ".join(parts)
+
     def details(self) -> list[tuple[str, str]]:
         """See `KernelInterface`."""
         block = f"at most {self.max_flat_workgroup_size} work items"
@@ -210,8 +221,7 @@ class CodeObject:
 
     def line(self, pc: int) -> Place | None:
         """See `Image`."""
-        found = self.lines.find(pc)
-        return found.place() if found else None
+        return self.lines.place(pc)
 
     def same_code(self, other: Image) -> bool:
         """See `Image`."""

@@ -88,8 +88,7 @@ class Cubin:
 
     def line(self, pc: int) -> Place | None:
         """See `Image`."""
-        found = self.lines.find(pc)
-        return found.place() if found else None
+        return self.lines.place(pc)
 
     @functools.cached_property
     def lines(self) -> LineTable:

@@ -54,6 +54,12 @@ class Kernel:
     required_block: Triple | None
     resources: Resources
 
+    @property
+    def spilled(self) -> str:
+        """The registers that did not suffice, as text; empty if all did."""
+        said = self.resources
+        return said.spills if said.spill_stores or said.spill_loads else ""
+
     def details(self) -> list[tuple[str, str]]:
         """See `KernelInterface`."""
         block = f"at most {self.max_threads} threads"

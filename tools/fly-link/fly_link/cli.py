@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
-
 from fly_backend.command import backend_option, named_backend
-from fly_common import filter, options, version
+from fly_common import diagnostics, filter, options, version
 from fly_common.command import Command
 from fly_plugin import flags as plugin_flags
 from fly_plugin import with_plugins
@@ -58,8 +56,7 @@ def command(
     named = named_backend(backend)
     _check_host(host, header, cpu, made.emit)
 
-    def warn(text: str) -> None:
-        print(f"{TOOL}: warning: {text}", file=sys.stderr)
+    warn = diagnostics.warner(TOOL)
 
     paths = files or [filter.STDIN]
     first, *others = paths

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fly_common.errors import UsageError
@@ -11,6 +11,8 @@ from fly_plugin import active
 from fly_link.options import Options
 
 if TYPE_CHECKING:
+    from fly_common.diagnostics import Warn
+
     from fly_link.backends.interface import Linker
 
 DEFAULTS = Options()
@@ -23,11 +25,11 @@ def link(
     *,
     options: Options = DEFAULTS,
     backend: str | None = None,
-    warn: Callable[[str], None] | None = None,
+    warn: Warn | None = None,
 ) -> bytes:
     """Links `objects` into an image. `names` are their names in messages. `backend` names the
     backend whose linker does it; by default it is the one that reads the first object. `warn` is
-    called with each warning, one line each.
+    called with each warning.
 
     Raises InputError if an input is not an object, if two do not match (target, symbol defined
     twice, two host programs), if a symbol is undefined, or if the host program is damaged or does
@@ -42,8 +44,15 @@ def link(
 
             plugin_stamps.check(objects, names)
         if active():
-            return _with_plugins(objects, names, options, backend, warn)
-        return linker_for(objects[0], backend).link(objects, names, options, warn)
+            made = _with_plugins(objects, names, options, backend, warn)
+        else:
+            made = linker_for(objects[0], backend).link(objects, names, options, warn)
+    if warn and options.emit == "image":
+        from fly_image import spills
+
+        for one in spills.warnings(made):
+            warn(one)
+    return made
 
 
 def _with_plugins(
@@ -51,7 +60,7 @@ def _with_plugins(
     names: Sequence[str],
     options: Options,
     backend: str | None,
-    warn: Callable[[str], None] | None,
+    warn: Warn | None,
 ) -> bytes:
     """Links with the slots of the active plugins before and after."""
     from fly_plugin import contents

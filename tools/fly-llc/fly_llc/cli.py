@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from fly_backend.command import backend_option, named_backend
-from fly_common import filter, options, version
+from fly_common import diagnostics, filter, options, version
 from fly_common.command import Command
 from fly_plugin import with_plugins
 
@@ -68,8 +68,7 @@ def command(
     said.setdefault("emit", "mir" if stop_after or stop_before else "obj")
     chosen = Options(**said)
 
-    def warn(text: str) -> None:
-        print(f"{TOOL}: warning: {text}", file=sys.stderr)
+    warn = diagnostics.warner(TOOL)
 
     def work(data: bytes, name: str) -> bytes:
         from fly_common import process

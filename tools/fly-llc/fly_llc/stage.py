@@ -9,7 +9,8 @@ from fly_llc.codegen.options import EMITS, Options
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fly_llc.codegen.llc import Warn
+    from fly_common.diagnostics import Warn
+
     from fly_llc.codegen.points import Point
     from fly_llc.codegen.source import Source
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from fly_common.artifact import Artifact
+    from fly_common.diagnostics import Warn
 
     from fly_link.options import Options
 
@@ -25,10 +26,10 @@ class Linker(Protocol):
         objects: Sequence[bytes],
         names: Sequence[str],
         options: Options,
-        warn: Callable[[str], None] | None,
+        warn: Warn | None,
     ) -> bytes:
         """Returns the image of `objects`, which have these names in messages. `warn` is called with
-        each warning, one line each. Raises InputError for inputs that can't be linked, UsageError
+        each warning. Raises InputError for inputs that can't be linked, UsageError
         for options that do not apply, MissingError for a program that is not found."""
         ...
 

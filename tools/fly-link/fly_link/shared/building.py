@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib import resources
 from tempfile import TemporaryDirectory
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from fly_common import process, toolchain
 from fly_common.errors import FlyError, InputError, MissingError, Place
@@ -21,6 +21,9 @@ from fly_image.limits import limits_of
 
 from fly_link.options import Options
 from fly_link.shared import cpu, header, inputs, modules
+
+if TYPE_CHECKING:
+    from fly_common.diagnostics import Warn
 
 # Functions of the C library that generated code calls are in these.
 NEEDED = ("libc.so.6", "libdl.so.2", "libpthread.so.0")
@@ -45,7 +48,7 @@ def make(
     for_cpu: bool = False,
     options: Options | None = None,
     backend: str | None = None,
-    warn: Callable[[str], None] | None = None,
+    warn: Warn | None = None,
 ) -> Library:
     """Makes a library of `objects`: what fly-llc or fly-link made, one for each target. `for_cpu`:
     the kernels are also compiled for the host's processor.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import fly_image
 from fly_common import artifact
@@ -15,6 +16,9 @@ from fly_host.refusals import describe
 from fly_image.image import Image
 
 from fly_link.options import Options
+
+if TYPE_CHECKING:
+    from fly_common.diagnostics import Warn
 
 LINKED = (artifact.HSACO, artifact.CUBIN)
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -34,7 +38,7 @@ def images(
     names: Sequence[str],
     options: Options,
     backend: str | None,
-    warn: Callable[[str], None] | None,
+    warn: Warn | None,
 ) -> list[Held]:
     """The images of the inputs, which are linked if they are not yet. InputError for what a library
     can't hold, and for inputs that do not agree."""

@@ -12,13 +12,12 @@ from fly_common.record import record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fly_common.diagnostics import Warn
     from fly_common.process import Running
 
     from fly_llc.codegen.options import Options
     from fly_llc.codegen.points import Point
     from fly_llc.codegen.source import Source
-
-Warn = Callable[[str], None]
 
 # After a crash, llc would spend 0.15 s on symbolizing a stack that nobody sees.
 LOAD = "-load=/proc/self/fd/"  # loads a library in memory (`native.shim`)

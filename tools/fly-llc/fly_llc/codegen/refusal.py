@@ -21,6 +21,8 @@ from __future__ import annotations
 import re
 import signal as signals
 
+from fly_common import llvm_diagnostics
+from fly_common.diagnostics import Warning
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
 from fly_common.quoting import quoted
 
@@ -100,8 +102,8 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
         return _aborted(match["what"], stderr, name, cpu)
     for line in stderr.splitlines():
         if (match := _AT_SOURCE.match(line)) and match["file"] != "<unknown>":
-            place = Place(match["file"], int(match["line"]), int(match["column"]))
-            return _refused(match["what"], place, cpu)
+            at = match["file"], int(match["line"]), int(match["column"])
+            return _refused(match["what"], llvm_diagnostics.place(*at) or Place(name), cpu)
         if match := _PLAIN.match(line):
             return _refused(match["what"], Place(name), cpu)
     if signal is not None:
@@ -109,11 +111,10 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
     return InputError(f"llc rejected it: {last_words(stderr)}", place=Place(name))
 
 
-def warnings(stderr: str) -> list[str]:
-    """Returns llc's warnings, one line each, without unknown locations."""
-    lines = (line for line in stderr.splitlines() if line.strip())
-    messages = (line.removeprefix("warning: ").removeprefix("<unknown>:0:0: ") for line in lines)
-    return list(dict.fromkeys(messages))
+def warnings(stderr: str) -> list[Warning]:
+    """Returns llc's warnings; other lines that it printed are warnings too."""
+    found, rest = llvm_diagnostics.warnings(stderr)
+    return [*found, *map(Warning, dict.fromkeys(rest.splitlines()))]
 
 
 def last_words(stderr: str) -> str:

@@ -23,9 +23,10 @@ from fly_llc.insertion.insertions import Cut, What
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from fly_common.diagnostics import Warn
     from fly_common.process import Running
 
-    from fly_llc.codegen.llc import Run, Warn
+    from fly_llc.codegen.llc import Run
     from fly_llc.codegen.options import Options
     from fly_llc.codegen.source import Source
 

@@ -13,7 +13,7 @@ from fly_backend import registry
 from fly_common.errors import InputError
 from fly_target.target import Target
 
-from fly_opt.emission import llvm_text
+from fly_opt.emission import call_scopes, llvm_text
 from fly_opt.ir.intrinsics import FLOAT_PARTS
 from fly_opt.lowering import interface
 from fly_opt.lowering.interface import Lowering
@@ -47,6 +47,7 @@ def emit(module: ir.Module, source: Source, observer: Observer) -> str:
         doubtful = _prepare(flat, source, interface.candidates(target), target)
         if doubtful:
             _try_in_child(flat, source)
+        call_scopes.complete(flat)
         text = _translate(flat)
     with observer.timed("version bridge"):
         text = llvm_text.bridge(text)

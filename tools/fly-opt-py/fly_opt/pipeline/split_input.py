@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 
-from fly_common.errors import InputError, Place
+from fly_common.errors import FlyError, InputError, Place
 from fly_common.record import record
 
 from fly_opt.pipeline.options import Options
@@ -46,6 +46,9 @@ class PartErrors(InputError):
 
     def render(self, tool: str) -> str:
         return "\n".join(error.render(tool) for error in self.errors)
+
+    def parts(self) -> tuple[FlyError, ...]:
+        return tuple(self.errors)
 
 
 def run(

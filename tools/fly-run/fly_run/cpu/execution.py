@@ -15,7 +15,7 @@ import threading
 import time
 from dataclasses import dataclass, field
 
-from fly_common import process
+from fly_common import diagnostics, process
 from fly_common.errors import Fault
 from fly_cpu import state
 
@@ -128,7 +128,7 @@ class Launch:
             if status == state.FAULT:
                 raise self._fault(copy)
             if status == state.ENDING:
-                print(self._fault(copy).render("fly"), file=sys.stderr, flush=True)
+                diagnostics.print_error(self._fault(copy), "fly")
             elif status == state.PRINT:
                 self._print(copy)
             else:

@@ -7,7 +7,9 @@ import re
 from collections.abc import Sequence
 
 from fly_common.errors import Fault, Place
+from fly_common.record import replace
 from fly_cpu import state
+from fly_image.dwarf import Line
 
 from fly_run.cpu.loading import Copy, Kernel, Region
 from fly_run.devices import memory_faults
@@ -67,8 +69,16 @@ def describe(
         near = f"in `{holder.name}`" if holder else memory_faults.nearest(regions, address, size)
         what += f": {near}"
     site = kernel.module.sites[copy.get("site")]
-    place = Place(*site.location) if site.location else None
+    place = _place(site.location)
     return Fault(f"{what}; {where(kernel, copy, block, site.what)}", hint=HINTS[kind], place=place)
+
+
+def _place(rows: Sequence[tuple[str, int, int]] | None) -> Place | None:
+    """The place of a site, with the calls that lead there."""
+    if not rows:
+        return None
+    first, *calls = (Line(*row).place() for row in rows)
+    return replace(first, calls=tuple(calls))
 
 
 def _holder(regions: Sequence[Region], address: int, size: int) -> Region | None:

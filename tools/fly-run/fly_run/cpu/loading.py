@@ -115,11 +115,12 @@ class Kernel(NamedTuple):
 
 
 class Site(NamedTuple):
-    """A place in the code, and in its source if that is known."""
+    """A place in the code, and in its source if that is known: file, line and column, then those of
+    the calls that lead there."""
 
     what: str
     function: str
-    location: tuple[str, int, int] | None
+    location: list[tuple[str, int, int]] | None
 
 
 class Module:

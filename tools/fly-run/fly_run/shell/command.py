@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import fly_image
 from fly_backend.command import named_backend
-from fly_common import filter
+from fly_common import diagnostics, filter
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_common.isolation import isolate
 from fly_host.program import Program
@@ -272,10 +271,7 @@ def _work(
 
 
 def _tell(program: Program, why: str) -> None:
-    print(
-        f"{TOOL}: warning: the host side of {program.entry} runs as generated Python: {why}",
-        file=sys.stderr,
-    )
+    diagnostics.warner(TOOL)(f"the host side of {program.entry} runs as generated Python: {why}")
 
 
 def _run(

@@ -111,7 +111,7 @@ def _check_change(container: Any, how: str) -> None:
 
 def before_region(builder: Builder) -> Snapshot:
     """Takes a snapshot before a dynamic branch or loop is traced."""
-    return snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen)
+    return snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen, builder.variables)
 
 
 def check_region(before: Snapshot) -> None:
@@ -286,7 +286,9 @@ def _call_python(function: Any, arguments: Any, named: Any) -> Any:
             "use a loop; a recursion must end on values that are known while tracing",
         )
     builder.calls.append(plain.__code__)
+    before = builder.locations.enter()
     try:
         return new(*arguments, **named)
     finally:
+        builder.locations.leave(before)
         builder.calls.pop()

@@ -62,6 +62,14 @@ def deleted(name: str) -> Undefined:
     return Undefined(name, f"`{name}` is deleted")
 
 
+def variables(holder: Any) -> None:
+    """Notes the variables of the calling function, which are those of its function `holder`."""
+    builder = tracing.active()
+    if builder is not None:
+        frame, code = sys._getframe(1), holder.__code__
+        builder.variables[id(frame)] = frame.f_code, code.co_freevars, holder.__closure__ or ()
+
+
 def load(value: Any) -> Any:
     """Loads a local variable that may be unassigned."""
     if type(value) is Undefined:

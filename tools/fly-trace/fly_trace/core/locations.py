@@ -10,6 +10,7 @@ import linecache
 import os
 import sys
 import sysconfig
+import weakref
 from types import CodeType, FrameType, TracebackType
 from typing import NamedTuple
 
@@ -79,9 +80,34 @@ def is_ours(file: str) -> bool:
     return any((folder := _package(name)) and file.startswith(folder) for name in OURS)
 
 
-class _Table(NamedTuple):
-    user: bool
-    positions: list[Position]
+# The lines and columns of an instruction, as in `CodeType.co_positions`.
+_Span = tuple[int | None, int | None, int | None, int | None]
+
+
+class _Table:
+    """Whether a code object is the user's, and the lines and columns of its instructions, which are
+    read when the first is asked for. It does not keep the code object alive."""
+
+    __slots__ = ("code", "spans", "user")
+
+    def __init__(self, code: CodeType, user: bool):
+        self.code = weakref.ref(code)
+        self.user = user
+        self.spans: list[_Span] | None = None
+
+    def at(self, offset: int) -> Position | None:
+        """The position of the instruction at an offset in bytes. An instruction takes two; -1 means
+        that the frame has not started."""
+        code = self.code()
+        assert code is not None, "the caller has a frame of it"
+        if self.spans is None:
+            self.spans = list(code.co_positions())
+        index = offset >> 1
+        if not 0 <= index < len(self.spans):
+            return None
+        line, end, column, end_column = self.spans[index]
+        line, column = line or code.co_firstlineno, column or 0
+        return Position(code.co_filename, line, column, end or line, end_column or column + 1)
 
 
 TABLES: dict[int, _Table] = {}  # by `id(code)`
@@ -89,16 +115,7 @@ TABLES: dict[int, _Table] = {}  # by `id(code)`
 
 def _read(code: CodeType, user: bool = False) -> _Table:
     user = user or not (is_library(code.co_filename) or _is_generated(code))
-    positions = []
-    if user:
-        first = code.co_firstlineno
-        for line, end, column, end_column in code.co_positions():
-            line = line or first
-            column = column or 0
-            positions.append(
-                Position(code.co_filename, line, column, end or line, end_column or column + 1)
-            )
-    return code_tables.keep(TABLES, code, _Table(user, positions))
+    return code_tables.keep(TABLES, code, _Table(code, user))
 
 
 def _is_generated(code: CodeType) -> bool:
@@ -120,10 +137,8 @@ def position(frame: FrameType | None) -> Position | None:
         code = frame.f_code
         table = tables.get(id(code)) or _read(code)
         if table.user:
-            # An instruction takes two bytes. -1 means that the frame has not started.
-            index = frame.f_lasti >> 1
-            if 0 <= index < len(table.positions):
-                return table.positions[index]
+            if (found := table.at(frame.f_lasti)) is not None:
+                return found
             return Position(code.co_filename, code.co_firstlineno, 0, code.co_firstlineno, 1)
         frame = frame.f_back
     return None
@@ -138,14 +153,16 @@ def of_traceback(traceback: TracebackType | None) -> Position | None:
     """The innermost user position of an exception's traceback."""
     found = None
     while traceback is not None:
-        code = traceback.tb_frame.f_code
-        table = TABLES.get(id(code)) or _read(code)
-        if table.user:
-            index = traceback.tb_lasti >> 1
-            if 0 <= index < len(table.positions):
-                found = table.positions[index]
+        found = in_traceback(traceback) or found
         traceback = traceback.tb_next
     return found
+
+
+def in_traceback(traceback: TracebackType) -> Position | None:
+    """The position in a traceback's own frame, if the code is the user's."""
+    code = traceback.tb_frame.f_code
+    table = TABLES.get(id(code)) or _read(code)
+    return table.at(traceback.tb_lasti) if table.user else None
 
 
 _names: dict[str, str] = {}

@@ -199,7 +199,14 @@ def of_function(function: Any, values: Iterable[Any], parent: Snapshot | None = 
     return made
 
 
-def of_frames(frame: types.FrameType | None, end: types.CodeType, parent: Snapshot) -> Snapshot:
+# The variables of running functions that have many, by the ids of their frames: the function's
+# code, which tells whether the frame is still the same, and the names and cells.
+Variables = dict[int, tuple[types.CodeType, tuple[str, ...], tuple[types.CellType, ...]]]
+
+
+def of_frames(
+    frame: types.FrameType | None, end: types.CodeType, parent: Snapshot, known: Variables
+) -> Snapshot:
     """A snapshot of everything reachable from the variables of running functions, from `frame`
     outwards to the frame of `end`, except what `parent` holds."""
     made = Snapshot(Origin.BEFORE, parent)
@@ -212,10 +219,25 @@ def of_frames(frame: types.FrameType | None, end: types.CodeType, parent: Snapsh
         table = tables.get(id(code))
         # Bodies of branches and loops share the variables of the enclosing function.
         if (table.user if table else locations.user_code(code)) and code.co_name[:6] != "__fly_":
-            for name, value in frame.f_locals.items():
+            held = known.get(id(frame))
+            if held is not None and held[0] is code:
+                values = _contents(*held[1:])
+            else:
+                values = frame.f_locals
+            for name, value in values.items():
                 if type(value) not in never and name[:6] != "__fly_":
                     roots.append((value, (name, None)))
         frame = frame.f_back
     if roots:
         made.add(roots)
     return made
+
+
+def _contents(names: tuple[str, ...], cells: tuple[types.CellType, ...]) -> dict[str, Any]:
+    found = {}
+    for name, cell in zip(names, cells, strict=True):
+        try:
+            found[name] = cell.cell_contents
+        except ValueError:  # no value yet
+            continue
+    return found

@@ -88,20 +88,25 @@ def _parse(file: str, source: str) -> ast.Module:
 
 
 @functools.lru_cache(maxsize=64)
-def _functions(file: str, source: str) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
-    """The functions of a file by their first lines. Cached, so that a file is walked once."""
+def _functions(
+    file: str, source: str, lambdas: bool
+) -> dict[int, list[ast.FunctionDef | ast.Lambda]]:
+    """The functions of a file by their first lines. Cached, so that a file is walked once; its
+    expressions are only looked at for lambdas."""
     found: dict[int, list[ast.FunctionDef | ast.Lambda]] = {}
-    for node in walk(_parse(file, source)):
-        if isinstance(node, (ast.FunctionDef, ast.Lambda)):
+    waiting: list[ast.AST] = [_parse(file, source)]
+    for node in waiting:
+        if isinstance(node, ast.Lambda if lambdas else ast.FunctionDef):
             found.setdefault(_first_line(node), []).append(node)
+        inner = nodes.children(node)
+        waiting += inner if lambdas else [one for one in inner if not isinstance(one, ast.expr)]
     return found
 
 
 def _compile(function: FunctionType) -> CodeType:
     code = function.__code__
     file = code.co_filename
-    node = _without_defaults(_node(function))
-    kinds = set(map(type, walk(node)))
+    node, kinds = _without_defaults(_node(function))
     if ast.Yield in kinds:
         loop_state.expand(node, file)
         kinds = set(map(type, walk(node)))
@@ -132,7 +137,7 @@ def _compile(function: FunctionType) -> CodeType:
     )
     outer.type_params = []  # type: ignore[attr-defined]
     ast.copy_location(outer, node)
-    module = ast.fix_missing_locations(ast.Module([outer], []))
+    module = nodes.located(ast.Module([outer], []))
     compiled = compile(module, file, "exec", dont_inherit=True)
     found = _inner(_inner(compiled)).replace(co_name=code.co_name, co_qualname=code.co_qualname)
     _adopt(found)
@@ -152,16 +157,17 @@ def _adopt(code: CodeType) -> None:
             _adopt(item)
 
 
-def _without_defaults(node: Any) -> Any:
-    """A copy with placeholder defaults: the function object has the real ones."""
-    node = nodes.copied(node)
+def _without_defaults(node: Any) -> tuple[Any, set[type]]:
+    """A copy with placeholder defaults, as the function object has the real ones, and the types of
+    the function's nodes."""
+    node, kinds = nodes.copied(node)
     node.args.defaults = [
         ast.copy_location(ast.Constant(None), item) for item in node.args.defaults
     ]
     node.args.kw_defaults = [
         item and ast.copy_location(ast.Constant(None), item) for item in node.args.kw_defaults
     ]
-    return node
+    return node, kinds
 
 
 def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
@@ -185,8 +191,8 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     kind = ast.Lambda if function.__name__ == "<lambda>" else ast.FunctionDef
     found = [
         node
-        for node in _functions(file, source).get(line, ())
-        if isinstance(node, kind) and _named(node, function)
+        for node in _functions(file, source, kind is ast.Lambda).get(line, ())
+        if _named(node, function)
     ]
     if len(found) > 1:
         # Several lambdas on one line: choose the one whose body contains the code's instructions.

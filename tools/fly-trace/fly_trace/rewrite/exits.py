@@ -62,12 +62,22 @@ def exits_of(node: ast.AST) -> set[type[ast.stmt]]:
     anywhere, a break or continue outside of its own loops."""
     if isinstance(node, (ast.Return, ast.Break, ast.Continue)):
         return {type(node)}
-    if isinstance(node, (*_SCOPES, ast.expr)):
+    if isinstance(node, (*_SCOPES, ast.expr)) or not _has_blocks(node):
         return set()
-    if isinstance(node, _LOOPS):
-        inside = exits_of_all(node.body) & {ast.Return}
-        return inside | exits_of_all(node.orelse)
-    return exits_of_all(children(node))
+    # Kept with the statement as it was written: each is asked for again from inside.
+    known = getattr(node, "leaves_by", None)
+    if known is None:
+        if isinstance(node, _LOOPS):
+            inside = exits_of_all(node.body) & {ast.Return}
+            known = inside | exits_of_all(node.orelse)
+        else:
+            known = exits_of_all(children(node))
+        node.leaves_by = known  # type: ignore[attr-defined]
+    return known
+
+
+def _has_blocks(node: ast.AST) -> bool:
+    return "body" in node._fields or "cases" in node._fields
 
 
 def exits_of_all(body: list[ast.stmt] | list[ast.AST]) -> set[type[ast.stmt]]:
@@ -79,10 +89,12 @@ def first_raise(body: list[ast.stmt]) -> ast.Raise | None:
     for node in body:
         if isinstance(node, ast.Raise):
             return node
-        if not isinstance(node, (*_SCOPES, ast.expr)):
-            inner = [child for child in children(node) if not isinstance(child, ast.expr)]
-            if (found := first_raise(inner)) is not None:  # type: ignore[arg-type]
-                return found
+        if not isinstance(node, (*_SCOPES, ast.expr)) and _has_blocks(node):
+            if not hasattr(node, "raise_in"):  # kept: each is asked for again from inside
+                inner = [child for child in children(node) if not isinstance(child, ast.expr)]
+                node.raise_in = first_raise(inner)  # type: ignore[attr-defined, arg-type]
+            if node.raise_in is not None:  # type: ignore[attr-defined]
+                return node.raise_in  # type: ignore[attr-defined]
     return None
 
 

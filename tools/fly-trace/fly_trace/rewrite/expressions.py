@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
+from typing import Any
 
 from fly_common.record import field, record
 
 from fly_trace.rewrite import names as analysis
 from fly_trace.rewrite import nodes
+
+# Per class of visitors and of nodes.
+_METHODS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
 
 @record(frozen=False)
@@ -25,6 +30,33 @@ class Expressions(ast.NodeTransformer):
 
     file: str
     scopes: list[Scope] = field(default_factory=list)
+
+    def visit(self, node: ast.AST) -> Any:
+        """Rewrites a node. As in `ast.NodeVisitor`, with the methods looked up once per class."""
+        kind = type(node)
+        method = _METHODS.get((type(self), kind))
+        if method is None:
+            method = getattr(
+                type(self), f"visit_{kind.__name__}", ast.NodeTransformer.generic_visit
+            )
+            _METHODS[type(self), kind] = method
+        return method(self, node)
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        return node
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        # A sum of many terms is nested to the left: no recursion for it.
+        inner: ast.expr = node
+        while isinstance(inner, ast.BinOp):
+            inner.right, last = self.visit(inner.right), inner
+            inner = inner.left
+        last.left = self.visit(inner)
+        return node
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        node.value = self.visit(node.value)
+        return node
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if isinstance(node.ctx, ast.Load):

@@ -1,9 +1,8 @@
-"""Liveness of local variables in Python source.
+"""The names that statements bind and read. Each statement is looked at once: what is found is kept
+with it (`Facts`), and what is found for a block is put together from its statements.
 
-`liveness` annotates each `if`, `for` and `while` with the names that are read after it
-(`live_out`), and each loop with those read at the start of an iteration (`live_head`). It is
-conservative: a name that a nested function or lambda mentions is live everywhere. Early exits have
-been removed before (`exits`).
+Early exits have been removed before (`exits`). Statements must not be changed between the first
+question about a function's body and the last.
 """
 
 from __future__ import annotations
@@ -11,7 +10,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from fly_trace.rewrite.nodes import children, walk
+from fly_common.record import record
+
+from fly_trace.rewrite.nodes import children
 
 Names = frozenset[str]
 NOTHING: Names = frozenset()
@@ -20,29 +21,131 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
+@record
+class Facts:
+    """A statement's names: those that it binds, in order of appearance, without nested scopes;
+    those of `:=` among them; all that are read anywhere in it; and those that nested functions,
+    lambdas and generator expressions read, which may run at any time."""
+
+    assigned: dict[str, None]
+    named: tuple[str, ...]
+    read: Names
+    captured: Names
+
+
+def facts(node: ast.AST) -> Facts:
+    """The facts of a statement or expression."""
+    known = getattr(node, "facts", None)
+    if known is None:
+        known = _together(node) if isinstance(node, _COMPOUND) else _of_tree(node)
+        node.facts = known  # type: ignore[attr-defined]
+    return known
+
+
+# Statements with blocks, and their parts.
+_COMPOUND = (ast.If, ast.For, ast.While, ast.With, ast.Try, ast.ExceptHandler, ast.withitem)
+
+
+def _together(node: ast.AST) -> Facts:
+    """The facts of a statement with blocks, from those of its fields."""
+    assigned: dict[str, None] = {}
+    if isinstance(node, ast.ExceptHandler) and node.name:
+        assigned[node.name] = None
+    named: tuple[str, ...] = ()
+    read: set[str] = set()
+    captured: set[str] = set()
+    for part in children(node):
+        inner = facts(part)
+        assigned.update(inner.assigned)
+        named += inner.named
+        read |= inner.read
+        captured |= inner.captured
+    return Facts(assigned, named, frozenset(read), frozenset(captured))
+
+
+# Where a node is: in the statement's own scope, in a class, in a comprehension, in a generator
+# expression, which may run later, or in a function.
+_OWN, _CLASS, _INSIDE, _LATER, _FUNCTION = range(5)
+
+
+def _of_tree(root: ast.AST) -> Facts:
+    """The facts of a tree, which is walked once, in the order of its text."""
+    assigned: dict[str, None] = {}
+    named: list[str] = []
+    read: set[str] = set()
+    captured: set[str] = set()
+    stack: list[tuple[ast.AST, int]] = [(root, _OWN)]
+    while stack:
+        node, scope = stack.pop()
+        kind = type(node)
+        if kind is ast.Name:
+            name = node.id  # type: ignore[attr-defined]
+            if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
+                read.add(name)
+                if scope >= _LATER:
+                    captured.add(name)
+            elif scope == _OWN:
+                assigned[name] = None
+            continue
+        if kind is ast.Constant:
+            continue
+        fields = node._fields
+        if kind in FUNCTIONS or kind is ast.ClassDef:
+            if kind is not ast.Lambda and scope == _OWN:
+                assigned[node.name] = None  # type: ignore[attr-defined]
+            scope = _FUNCTION if kind in FUNCTIONS else max(scope, _CLASS)
+        elif kind in COMPREHENSIONS:
+            scope = max(scope, _LATER if kind is ast.GeneratorExp else _INSIDE)
+        elif kind is ast.NamedExpr:
+            if scope in (_OWN, _INSIDE, _LATER):  # one in a comprehension binds it outside
+                target = node.target.id  # type: ignore[attr-defined]
+                assigned[target] = None
+                named.append(target)
+            fields = ("value",)
+        elif kind is ast.Import or kind is ast.ImportFrom:
+            names = node.names  # type: ignore[attr-defined]
+            assigned.update((one.asname or one.name.partition(".")[0], None) for one in names)
+            continue
+        for field in reversed(fields):
+            value = getattr(node, field, None)
+            if isinstance(value, list):
+                stack += [(one, scope) for one in reversed(value) if isinstance(one, ast.AST)]
+            elif isinstance(value, ast.AST) and value._fields:  # not an operator or a context
+                stack.append((value, scope))
+    return Facts(assigned, tuple(named), frozenset(read), frozenset(captured))
+
+
 def assigned(nodes: Iterable[ast.AST]) -> list[str]:
     """The local names that the statements bind, in order of appearance, without nested scopes."""
     found: dict[str, None] = {}
-
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found[node.id] = None
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            found[node.name] = None
-            for decorator in node.decorator_list:
-                visit(decorator)
-            return
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found.update((one.asname or one.name.partition(".")[0], None) for one in node.names)
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            found[node.name] = None
-        elif isinstance(node, (*COMPREHENSIONS, ast.Lambda)):
-            return
-        for child in children(node):
-            visit(child)
-
     for node in nodes:
-        visit(node)
+        found.update(facts(node).assigned)
+    return list(found)
+
+
+def read(*nodes: ast.AST | None) -> Names:
+    """All names that are read anywhere in the nodes."""
+    return NOTHING.union(*(facts(node).read for node in nodes if node is not None))
+
+
+def captured(body: list[ast.stmt]) -> Names:
+    """The names that nested functions and lambdas read. These may be called at any time."""
+    return NOTHING.union(*(facts(node).captured for node in body))
+
+
+def shared(body: list[ast.stmt]) -> list[str]:
+    """The names that may lack a value: those that control flow assigns, whose branches and bodies
+    become nested functions, those of `:=`, and those that `del` unbinds."""
+    found: dict[str, None] = {}
+    for node in body:
+        if isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.Delete)):
+            found.update(facts(node).assigned)
+        elif isinstance(node, ast.With):
+            for item in node.items:
+                found.update(dict.fromkeys(facts(item).named))
+            found.update(dict.fromkeys(shared(node.body)))
+        else:
+            found.update(dict.fromkeys(facts(node).named))
     return list(found)
 
 
@@ -103,135 +206,6 @@ def parameters(arguments: ast.arguments) -> list[str]:
     given = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
     given += [extra for extra in (arguments.vararg, arguments.kwarg) if extra]
     return [argument.arg for argument in given]
-
-
-def read(*nodes: ast.AST | None) -> Names:
-    """All names that are read anywhere in the nodes."""
-    return frozenset(
-        inner.id
-        for node in nodes
-        if node is not None
-        for inner in walk(node)
-        if isinstance(inner, ast.Name) and isinstance(inner.ctx, ast.Load)
-    )
-
-
-def captured(body: list[ast.stmt]) -> Names:
-    """The names that nested functions and lambdas read. These may be called at any time."""
-    return frozenset().union(
-        *(
-            read(inner)
-            for node in body
-            for inner in walk(node)
-            if isinstance(inner, (*FUNCTIONS, ast.GeneratorExp))
-        )
-    )
-
-
-def liveness(function: ast.FunctionDef | ast.Lambda) -> None:
-    """Annotates the control flow of a function's body. Nested functions are separate."""
-    if isinstance(function, ast.FunctionDef):
-        _Liveness(captured(function.body)).block(function.body, NOTHING)
-
-
-class _Liveness:
-    def __init__(self, always: Names):
-        self.always = always
-
-    def block(self, body: list[ast.stmt], after: Names) -> Names:
-        """The live names before the statements, given those after them."""
-        for statement in reversed(body):
-            after = self.statement(statement, after)
-        return after
-
-    def statement(self, node: ast.stmt, after: Names) -> Names:
-        match node:
-            case ast.If():
-                note(node, "live_out", after | self.always)
-                taken = self.block(node.body, after) | self.block(node.orelse, after)
-                return taken | read(node.test)
-            case ast.For() | ast.AsyncFor():
-                note(node, "live_out", after | self.always)
-                targets = frozenset(assigned([node.target]))
-                used = read(node.target)  # A[i] as a target reads A and i
-                left = getattr(node, "left", None)
-                test = frozenset((left,)) if left else NOTHING
-                head = self.loop(node, after, lambda inside: (inside - targets) | used, test)
-                return head | read(node.iter)
-            case ast.While():
-                note(node, "live_out", after | self.always)
-                return self.loop(node, after, lambda inside: inside, read(node.test))
-            case ast.With():
-                return self.block(node.body, after) | read(
-                    *(item.context_expr for item in node.items)
-                )
-            case ast.Try():
-                behind = self.block(node.finalbody, after) | after
-                caught = behind
-                for handler in node.handlers:
-                    caught |= self.block(handler.body, behind) | read(handler.type)
-                # An exception may be raised anywhere in the body.
-                before, self.always = self.always, self.always | caught
-                live = self.block(node.body, self.block(node.orelse, behind)) | caught
-                self.always = before
-                return live
-            case ast.Delete():
-                return self.store(node.targets, after) | read(*node.targets)
-            case ast.Return():
-                return read(node.value)
-            case ast.Raise():
-                return read(node.exc, node.cause)
-            case ast.Assign():
-                return self.store(node.targets, after) | read(*node.targets, node.value)
-            case ast.AnnAssign():
-                if node.value is None:
-                    return after
-                return self.store([node.target], after) | read(node.target, node.value)
-            case ast.AugAssign():
-                own = frozenset(assigned([node.target]))
-                return after | own | read(node.target, node.value)
-            case ast.FunctionDef():
-                return (after - {node.name}) | read(node)
-            case _:
-                # Any other statement keeps what is live, and may read all names that it mentions.
-                return after | read(node)
-
-    def store(self, targets: list[ast.expr], after: Names) -> Names:
-        return after - frozenset(assigned(targets))
-
-    def loop(self, node: ast.For | ast.AsyncFor | ast.While, after: Names, enter, test: Names):
-        """Iterates until the live names at the loop head reach a fixpoint."""
-        head = after | test
-        while True:
-            grown = head | enter(self.block(node.body, head))
-            if grown == head:
-                break
-            head = grown
-        note(node, "live_head", head | self.always)
-        return head
-
-
-def note(node: ast.AST, name: str, names: Names) -> None:
-    setattr(node, name, names)
-
-
-def shared(body: list[ast.stmt]) -> list[str]:
-    """The names that may lack a value: those that control flow assigns, whose branches and bodies
-    become nested functions, and those that `del` unbinds."""
-    found: dict[str, None] = {}
-
-    def visit(node: ast.AST) -> None:
-        if isinstance(node, (*FUNCTIONS, *COMPREHENSIONS, ast.ClassDef)):
-            return
-        if isinstance(node, (ast.If, ast.For, ast.While, ast.Try, ast.Delete)):
-            found.update(dict.fromkeys(assigned([node])))
-            return
-        for child in children(node):
-            visit(child)
-
-    for node in body:
-        visit(node)
-    return list(found)
 
 
 def ordered(names: list[str], live: frozenset[str]) -> tuple[tuple[str, ...], int]:

@@ -27,17 +27,67 @@ def at(node: Any, origin: ast.AST) -> Any:
     return node
 
 
-def copied(node: Any) -> Any:
-    """A copy of a tree. Faster than `copy.deepcopy`, which keeps track of what it has copied; no
-    node occurs twice in a tree. Operators and contexts, which have no fields, are shared."""
-    if isinstance(node, list):
-        return list(map(copied, node))
-    if not isinstance(node, ast.AST) or not node._fields:
-        return node
-    new = type(node).__new__(type(node))
-    for name, value in vars(node).items():
-        setattr(new, name, copied(value) if isinstance(value, (list, ast.AST)) else value)
-    return new
+def copied(root: Any) -> tuple[Any, set[type]]:
+    """A copy of a tree, and the types of its nodes. Faster than `copy.deepcopy`, which keeps track
+    of what it has copied; no node occurs twice in a tree. Operators and contexts, which have no
+    fields, are shared."""
+    kinds: set[type] = {type(root)}
+    new = _bare(root)
+    waiting = [(root, new)]
+    while waiting:
+        node, twin = waiting.pop()
+        held = twin.__dict__
+        for name, value in node.__dict__.items():
+            if isinstance(value, ast.AST):
+                kind = type(value)
+                kinds.add(kind)
+                if value._fields:
+                    held[name] = other = kind.__new__(kind)
+                    waiting.append((value, other))
+                else:
+                    held[name] = value
+            elif isinstance(value, list):
+                held[name] = listed = []
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        kinds.add(type(item))
+                        other = _bare(item)
+                        waiting.append((item, other))
+                        listed.append(other)
+                    else:
+                        listed.append(item)
+            else:
+                held[name] = value
+    return new, kinds
+
+
+def _bare(node: Any) -> Any:
+    kind: Any = type(node)
+    return kind.__new__(kind)
+
+
+def located(root: Any) -> Any:
+    """Gives the nodes without a position that of the node around them, as
+    `ast.fix_missing_locations` does, without its recursion."""
+    waiting: list[tuple[Any, tuple[int, int, int, int]]] = [(root, (1, 0, 1, 0))]
+    while waiting:
+        node, place = waiting.pop()
+        held = node.__dict__
+        if "lineno" in held:
+            first, column = held["lineno"], held["col_offset"]
+            last, end = held.get("end_lineno"), held.get("end_col_offset")
+            place = (first, column, first if last is None else last, column if end is None else end)
+        elif node._attributes:
+            held["lineno"], held["col_offset"] = place[:2]
+            held["end_lineno"], held["end_col_offset"] = place[2:]
+        for name in node._fields:
+            value = held.get(name)
+            if isinstance(value, ast.AST):
+                if value._fields:
+                    waiting.append((value, place))
+            elif isinstance(value, list):
+                waiting += [(item, place) for item in value if isinstance(item, ast.AST)]
+    return root
 
 
 def children(node: ast.AST) -> list[ast.AST]:

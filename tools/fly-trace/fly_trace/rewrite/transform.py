@@ -17,8 +17,8 @@ import ast
 
 from fly_common.record import record
 
+from fly_trace.rewrite import liveness, nodes
 from fly_trace.rewrite import names as analysis
-from fly_trace.rewrite import nodes
 from fly_trace.rewrite.exits import first_raise, restructure
 from fly_trace.rewrite.expressions import Expressions, Scope
 from fly_trace.rewrite.refused import refuse_syntax
@@ -40,6 +40,8 @@ _AUGMENTED = {
     ast.MatMult: "imatmul",
 }
 
+MANY = 32  # variables; see `Transformer.holder`
+
 
 @record(frozen=False)
 class Transformer(Expressions):
@@ -52,7 +54,7 @@ class Transformer(Expressions):
     def function(self, node: ast.FunctionDef) -> ast.FunctionDef:
         """Rewrites a function's body, and drops its decorators. Defaults are left to the caller."""
         restructure(node)
-        analysis.liveness(node)
+        liveness.annotate(node)
         given = analysis.parameters(node.args)
         bound = frozenset([*given, *analysis.assigned(node.body)])
         shared = analysis.shared(node.body)
@@ -64,7 +66,18 @@ class Transformer(Expressions):
             for name in shared
             if name not in given
         ]
+        own = [name for name in bound if not name.startswith("__fly_")]
+        if shared and len(own) > MANY:
+            start += self.holder(sorted(own), node)
         return nodes.at(nodes.function(node.name, node.args, [*start, *body]), node)
+
+    def holder(self, names: list[str], node: ast.FunctionDef) -> list[ast.stmt]:
+        """`def holder(): return names`, whose closure are the function's variables. CPython 3.11
+        and 3.12 take quadratic time for `f_locals`, if nested functions share them."""
+        values = nodes.at(ast.Return(ast.Tuple([*map(nodes.name, names)], ast.Load())), node)
+        made = self.nested("holder", [values], (), node)
+        call = nodes.call("variables", ast.Name(made.name, ast.Load()))
+        return [made, nodes.at(ast.Expr(call), node)]
 
     def expression(self, node: ast.Lambda) -> ast.Lambda:
         """Rewrites a lambda."""
@@ -194,7 +207,7 @@ class Transformer(Expressions):
             [*inner, *targets],
             node.live_head,  # type: ignore[attr-defined]
         )
-        item = f"__fly_item_{self.count}"
+        item = "__fly_item"
         take = nodes.at(
             ast.Assign([self.visit(node.target)], ast.Name(item, ast.Load())), node.target
         )
@@ -234,6 +247,7 @@ class Transformer(Expressions):
         for one in node.handlers:
             caught, name, inner = one.type and self.visit(one.type), one.name, self.block(one.body)
             if name is not None:  # Python unbinds the name at the handler's end
+                self.count += 1
                 held = f"__fly_error_{self.count}"
                 first = nodes.assign(name, ast.Name(held, ast.Load()))
                 last = nodes.assign(name, nodes.call("undefined", ast.Constant(name)))
@@ -311,11 +325,12 @@ class Transformer(Expressions):
         node: ast.AST,
         *given: str,
     ) -> ast.FunctionDef:
-        """`def kind(): nonlocal names; body`."""
-        self.count += 1
+        """`def kind(): nonlocal names; body`. Functions of a kind share a name: each is called
+        before the next is made, and inner ones are in other scopes. Otherwise a kernel with many
+        branches would have many local variables, which are looked at before each branch."""
         lead = [nodes.at(ast.Nonlocal(list(names)), node)] if names else []
         return nodes.define(
-            f"__fly_{kind}_{self.count}",
+            f"__fly_{kind}",
             given,
             [*lead, *body] or [nodes.at(ast.Pass(), node)],
             node,

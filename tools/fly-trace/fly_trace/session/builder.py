@@ -18,6 +18,7 @@ from fly_dialect.builders import building
 from fly_dialect.extension import upstream
 
 from fly_trace.control import objects
+from fly_trace.core import call_chain
 from fly_trace.core import locations as places
 from fly_trace.values import (
     fast_math,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from fly_dialect.types import Spec
 
     from fly_trace.core.target import Target
-    from fly_trace.effects.snapshots import Snapshot
+    from fly_trace.effects.snapshots import Snapshot, Variables
 
 
 class Builder:
@@ -66,6 +67,7 @@ class Builder:
         self.in_place: dict[int, Any] = {}
         self.offered: dict[int, Any] = {}
         self.entry: Any = None
+        self.variables: Variables = {}  # of the running functions that have many
         self.calls: list[Any] = []
         self.ids: dict[str, Scalar] = {}
         self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
@@ -307,18 +309,59 @@ def raised(error: Exception) -> InputError:
     """The error of an exception that ends the trace, at the user's line."""
     at = places.place(places.of_traceback(error.__traceback__))
     if isinstance(error, RecursionError):
-        return InputError("the program is nested too deeply, or recurses endlessly", place=at)
-    return InputError(f"{type(error).__name__}: {str(error) or 'no message'}", place=at)
+        what = "the program is nested too deeply, or recurses endlessly"
+    else:
+        what = f"{type(error).__name__}: {str(error) or 'no message'}"
+    made = Raised(what, place=at)
+    made.frames = call_chain.frames(error.__traceback__)
+    return made
+
+
+class Raised(InputError):
+    """The error of an exception, with the user's frames that the exception has left."""
+
+    frames: list[Any]
+
+
+def with_calls(error: FlyError) -> FlyError:
+    """Adds the calls that lead to an error. Called where the function that is traced was called."""
+    if error.related is None:
+        found = call_chain.frames(error.__traceback__)
+        if isinstance(error, Raised):
+            found += error.frames
+        error.related = call_chain.calls(found, error.place)
+    return error
+
+
+DEEPEST = 8  # calls of helpers that a location names; those further inside have the same ones
 
 
 class Locations:
-    """MLIR locations of the user's positions, created once each."""
+    """MLIR locations of the user's positions, created once each. In a helper they are CallSiteLocs,
+    with the calls that lead there."""
 
     def __init__(self, context: ir.Context):
         self.context = context
         self.unknown = ir.Location.unknown(context)
         self.known: dict[tuple[int, int], ir.Location] = {}
         self.held: list[CodeType] = []
+        self.call: ir.Location | None = None  # of the helper that is running
+        self.depth = 0
+        # The locations in the helper that is called at a location, by its id; it is kept too.
+        self.inside: dict[int, tuple[ir.Location, dict[tuple[int, int], ir.Location]]] = {}
+
+    def enter(self) -> tuple[dict[tuple[int, int], ir.Location], ir.Location | None]:
+        """The caller's caller calls a helper. Returns what `leave` takes."""
+        before = self.known, self.call
+        self.depth += 1
+        if self.depth <= DEEPEST:
+            self.call = call = self.here()
+            self.known = self.inside.setdefault(id(call), (call, {}))[1]
+        return before
+
+    def leave(self, before: tuple[dict[tuple[int, int], ir.Location], ir.Location | None]) -> None:
+        self.depth -= 1
+        self.known, self.call = before
 
     def here(self) -> ir.Location:
         """The location of the innermost user frame."""
@@ -338,6 +381,8 @@ class Locations:
         """The slow path, for a frame of the user's or a code object not seen before."""
         at = places.position(frame)
         found = self.at(at)
+        if self.call is not None and at is not None:
+            found = ir.Location.callsite(found, [self.call], self.context)
         if places.user_code(frame.f_code):
             self.held.append(frame.f_code)
             self.known[key] = found

@@ -19,7 +19,7 @@ from fly_trace.effects.snapshots import Snapshot
 from fly_trace.host.results import describe_results
 from fly_trace.memory.tensors import Access, Tensor
 from fly_trace.rewrite import return_of, rewritten
-from fly_trace.session.builder import Builder, Locations, raised
+from fly_trace.session.builder import Builder, Locations, raised, with_calls
 from fly_trace.session.decorators import KernelFunction
 from fly_trace.session.launch import Argument, KernelCall, prepare
 from fly_trace.session.parameters import (
@@ -196,11 +196,13 @@ class ModuleTrace:
                 given[argument.name] = value
         result = _run(builder, kernel.function, given)
         if result is not None:
-            raise InputError(
+            error = InputError(
                 f"the kernel {kernel.name} returns a value",
                 place=places.place(return_of(kernel.function)),
                 hint="write the results to tensors",
             )
+            error.related = ()  # not the launch, as for other errors in a kernel
+            raise error
         ir.Operation.create("gpu.return", loc=at, ip=ir.InsertionPoint(body))
         return accesses
 
@@ -236,10 +238,11 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
     try:
         with objects.preserved(builder, function):
             return rewritten(function)(**arguments)
-    except FlyError:
+    except FlyError as error:
+        with_calls(error)
         raise
     except Exception as error:
-        raise raised(error) from error
+        raise with_calls(raised(error)) from error
     finally:
         tracing.enter(before)
 

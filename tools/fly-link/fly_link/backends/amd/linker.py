@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fly_common.artifact import OBJECT, Artifact
 from fly_common.errors import InputError, MissingError, UsageError
 
 if TYPE_CHECKING:
+    from fly_common.diagnostics import Warn
     from fly_common.process import Done
 
     from fly_link.backends.amd.inputs import Input
@@ -24,9 +25,7 @@ if TYPE_CHECKING:
 FLAGS = ("-shared", "--no-undefined")
 
 
-def link(
-    objects: Sequence[bytes], names: Sequence[str], warn: Callable[[str], None] | None = None
-) -> bytes:
+def link(objects: Sequence[bytes], names: Sequence[str], warn: Warn | None = None) -> bytes:
     """Links `objects` into a HSACO. See `fly_link.linker.link`."""
     from fly_host.section import SECTION
     from fly_image.elf import Elf
@@ -109,7 +108,7 @@ class Lld:
         objects: Sequence[bytes],
         names: Sequence[str],
         options: Options,
-        warn: Callable[[str], None] | None,
+        warn: Warn | None,
     ) -> bytes:
         if options.emit != "image" or options.flags:
             what = f"--emit {options.emit}" if options.emit != "image" else "--ptxas"

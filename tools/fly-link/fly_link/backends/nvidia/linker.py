@@ -7,13 +7,15 @@ compiles it when it is loaded.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from fly_common.artifact import PTX, Artifact
 from fly_common.errors import InputError
 
 if TYPE_CHECKING:
+    from fly_common.diagnostics import Warn
+
     from fly_link.backends.nvidia.module import Module
     from fly_link.options import Options
 
@@ -28,7 +30,7 @@ class Ptxas:
         objects: Sequence[bytes],
         names: Sequence[str],
         options: Options,
-        warn: Callable[[str], None] | None,
+        warn: Warn | None,
     ) -> bytes:
         from fly_common import cuda_toolkit
 
@@ -66,9 +68,7 @@ class Ptxas:
         return None
 
 
-def _cubin(
-    program: str, read: Module, options: Options, warn: Callable[[str], None] | None
-) -> bytes:
+def _cubin(program: str, read: Module, options: Options, warn: Warn | None) -> bytes:
     from fly_host.section import SECTION
     from fly_image.elf import Elf
     from fly_image.nvidia import resources
@@ -91,9 +91,7 @@ def _cubin(
     return made
 
 
-def _disassembled(
-    program: str, read: Module, options: Options, warn: Callable[[str], None] | None
-) -> bytes:
+def _disassembled(program: str, read: Module, options: Options, warn: Warn | None) -> bytes:
     """Returns the machine code as text, with lines of the source where the PTX has them."""
     from fly_common import cuda_toolkit
 

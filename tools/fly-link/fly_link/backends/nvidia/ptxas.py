@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from fly_common import process
+from fly_common.diagnostics import Warning
 from fly_common.errors import InputError, MissingError, Place
 from fly_common.toolchain import Crash
 
 from fly_link.backends.nvidia.module import Module
+
+if TYPE_CHECKING:
+    from fly_common.diagnostics import Warn
 
 LEVEL = "-O3"
 INPUT, OUTPUT = "/dev/stdin", "/dev/stdout"
@@ -28,7 +33,7 @@ def words(module: Module, flags: Sequence[str]) -> list[str]:
 
 
 def compile(
-    program: str, module: Module, flags: Sequence[str], warn: Callable[[str], None] | None
+    program: str, module: Module, flags: Sequence[str], warn: Warn | None
 ) -> tuple[bytes, str]:
     """Returns the cubin, and what ptxas says of its kernels."""
     done = run(program, words(module, flags), module.text.encode())
@@ -37,8 +42,8 @@ def compile(
         raise _refused(stderr, module)
     for message in _MESSAGE.finditer(stderr):
         if warn and message["kind"] == "warning":
-            where = f"{module.name}:{message['line']}: " if message["line"] else ""
-            warn(f"{where}ptxas: {message['text']}")
+            place = _place(module, message["line"]) if message["line"] else None
+            warn(Warning(f"ptxas: {message['text']}", place=place))
     return done.stdout, stderr
 
 

@@ -111,9 +111,9 @@ def fault(
     """Returns a fault with its location: kernel, instruction, workgroup, wave, and the source line
     if the code object has line tables."""
     where = place(prepared.kernel.name, instruction, record.group, record.wave)
-    line = line_of(prepared, instruction)
     pc = instruction.pc if instruction else None
-    return Fault(f"{what}; {where}", hint=hint, place=line.place() if line else None, pc=pc)
+    at = prepared.loaded.code_object.line(pc) if pc is not None else None
+    return Fault(f"{what}; {where}", hint=hint, place=at, pc=pc)
 
 
 def line_of(prepared: Prepared, instruction: Instruction | None) -> Line | None:

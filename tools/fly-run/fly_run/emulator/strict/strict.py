@@ -359,9 +359,8 @@ class Strict:
         return f"pc 0x{instruction.pc:x} '{instruction.text}'{where}"
 
     def _fault(self, wave: WaveView, instruction: Instruction, message: str, hint: str) -> Fault:
-        line = self._launch.lines.find(instruction.pc)
         where = faults.place(self._launch.kernel.name, instruction, wave.group, wave.wave)
-        place = line.place() if line else None
+        place = self._launch.lines.place(instruction.pc)
         return Fault(f"{message}; {where}", place=place, hint=hint, pc=instruction.pc)
 
 

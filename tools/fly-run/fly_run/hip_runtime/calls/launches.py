@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ctypes
 import struct
-import sys
 from collections.abc import Iterator
 
+from fly_common import diagnostics
 from fly_common.errors import Fault, InputError, UsageError
 
 from fly_run.hip_runtime import cells, errors
@@ -134,7 +134,7 @@ def _run(
             mapped.append(piece.start)
         emulator.launch(one.prepared, grid, block, packed, shared)
     except Fault as fault:
-        print(fault.render("fly-run: HIP"), file=sys.stderr, flush=True)
+        diagnostics.print_error(fault, "fly-run: HIP")
         error = next(error for start, error in FAULTS if fault.message.startswith(start))
         if not runtime.defers:
             raise Failure(error, fault.message) from None
