@@ -24,11 +24,13 @@ from fly_trace.values.dtypes import (
     I16,
     I32,
     I64,
+    I128,
     STORED,
     U8,
     U16,
     U32,
     U64,
+    U128,
     DType,
 )
 
@@ -59,8 +61,8 @@ if TYPE_CHECKING:
     from fly_trace.values.vectors import *  # noqa: F403
 
 Boolean = BOOL
-Int8, Int16, Int32, Int64 = I8, I16, I32, I64
-Uint8, Uint16, Uint32, Uint64 = U8, U16, U32, U64
+Int8, Int16, Int32, Int64, Int128 = I8, I16, I32, I64, I128
+Uint8, Uint16, Uint32, Uint64, Uint128 = U8, U16, U32, U64, U128
 Float16, BFloat16, Float32, Float64 = F16, BF16, F32, F64
 Float8E4M3FN, Float8E4M3FNUZ = STORED["f8E4M3FN"], STORED["f8E4M3FNUZ"]
 Float8E5M2, Float8E5M2FNUZ = STORED["f8E5M2"], STORED["f8E5M2FNUZ"]
@@ -166,6 +168,7 @@ __all__ = [
     "Int16",
     "Int32",
     "Int64",
+    "Int128",
     "Stream",
     "Tensor",
     "Uint4",
@@ -173,6 +176,7 @@ __all__ = [
     "Uint16",
     "Uint32",
     "Uint64",
+    "Uint128",
     *_MODULES,
     *_NAMESPACES,
     *_HOMES,

@@ -1,15 +1,4 @@
-"""The element types and their promotion table.
-
-PROMOTION gives the result type for two typed values. If one operand is a Python number, it is weak:
-it takes the other's type if its kind allows that (`weak`). For example, `x_f32 * 2.0` stays f32 and
-`i_i32 + 1` stays i32. A number that does not fit is refused, never wrapped.
-
-Differences from NumPy are intentional:
- - An integer and a float give the float's type (NumPy: i32 and f32 give f64), because f64 is slow
-   on most GPUs and rarely intended.
- - The default float is f32 (NumPy: f64): int / int and i32 * 2.0 are f32, as in PyTorch.
- - u64 with a signed integer is refused (NumPy: f64, which loses bits silently).
- - bf16, which NumPy lacks, gives f32 with f16.
+"""The element types. `promotion` has the type of an operation on two of them.
 
 The types in STORED are only formats for memory and matrix instructions: their values are loaded,
 stored, moved and converted, but there is no arithmetic in them.
@@ -105,6 +94,9 @@ class DType:
         return named, (self.name,)
 
 
+# The bits of a float's fraction, with the implicit one: integers up to 2**bits are exact.
+FRACTION_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
+
 # The least magnitude that rounds to infinity, by type.
 OVERFLOW = {"f16": 65520.0, "bf16": 3.3961775292304957e38, "f32": 3.4028235677973366e38}
 
@@ -131,7 +123,7 @@ def _rows(computes: bool) -> tuple[DType, ...]:
 _TYPES = _rows(computes=True)
 # The types with arithmetic.
 DTYPES = {dtype.name: dtype for dtype in _TYPES}
-BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 = _TYPES
+BOOL, I8, I16, I32, I64, I128, U8, U16, U32, U64, U128, F16, BF16, F32, F64 = _TYPES
 STORED = {dtype.name: dtype for dtype in _rows(computes=False)}
 
 
@@ -142,62 +134,6 @@ EVERY = DTYPES | STORED
 def named(name: str) -> DType:
     """The type with the short name `name`."""
     return EVERY[name]
-
-
-# The promotion table. `----` is refused. docs/language.md shows it; a test compares the two.
-PROMOTION_TEXT = """
-       bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64
- bool  bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64
- i8    i8   i8   i16  i32  i64  i16  i32  i64  ---- f16  bf16 f32  f64
- i16   i16  i16  i16  i32  i64  i16  i32  i64  ---- f16  bf16 f32  f64
- i32   i32  i32  i32  i32  i64  i32  i32  i64  ---- f16  bf16 f32  f64
- i64   i64  i64  i64  i64  i64  i64  i64  i64  ---- f16  bf16 f32  f64
- u8    u8   i16  i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64
- u16   u16  i32  i32  i32  i64  u16  u16  u32  u64  f16  bf16 f32  f64
- u32   u32  i64  i64  i64  i64  u32  u32  u32  u64  f16  bf16 f32  f64
- u64   u64  ---- ---- ---- ---- u64  u64  u64  u64  f16  bf16 f32  f64
- f16   f16  f16  f16  f16  f16  f16  f16  f16  f16  f16  f32  f32  f64
- bf16  bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 f32  bf16 f32  f64
- f32   f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f64
- f64   f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64
-"""
-
-
-def _table(text: str) -> dict[tuple[DType, DType], DType | None]:
-    head, *rows = (line.split() for line in text.strip().splitlines())
-    return {
-        (DTYPES[row], DTYPES[column]): DTYPES.get(cell)
-        for row, *cells in rows
-        for column, cell in zip(head, cells, strict=True)
-    }
-
-
-PROMOTION = _table(PROMOTION_TEXT)
-
-
-def promote(a: DType, b: DType) -> DType:
-    """The type of an operation on `a` and `b`. Raises PromotionError if the table refuses it."""
-    if a is b:
-        return a
-    check_computes(a, b)
-    result = PROMOTION[a, b]
-    if result is None:
-        raise PromotionError(
-            f"{a.name} and {b.name} have no common type that can represent every value;"
-            " convert one of them, as in fx.Int64(x)"
-        )
-    return result
-
-
-def check_computes(*dtypes: DType) -> None:
-    """Raises PromotionError if there is no arithmetic in one of them."""
-    for dtype in dtypes:
-        if dtype.is_narrow:
-            wide = "Float32" if dtype.is_float else "Int32"
-            raise PromotionError(
-                f"{dtype.name} is a storage-only type without arithmetic;"
-                f" convert it, as in x.to(fx.{wide})"
-            )
 
 
 def rounded(number: float, dtype: DType) -> float:
@@ -216,35 +152,6 @@ def rounded(number: float, dtype: DType) -> float:
         return struct.unpack("<d", struct.pack("<Q", low >> 45 << 45))[0]
     code = "<f" if dtype.name == "f32" else "<e"
     return struct.unpack(code, struct.pack(code, number))[0]
-
-
-def default(number: bool | int | float) -> DType:
-    """The default type of a Python number: bool, i32 (i64 if it does not fit), f32."""
-    if isinstance(number, bool):
-        return BOOL
-    if isinstance(number, int):
-        for dtype in (I32, I64):
-            low, high = dtype.range
-            if low <= number <= high:
-                return dtype
-        raise PromotionError(f"{quoted(number)} doesn't fit in 64 bits")
-    return F32
-
-
-def weak(number: bool | int | float, dtype: DType) -> DType:
-    """The type of an operation on a Python number and a value of `dtype`. Raises PromotionError if
-    the number does not fit."""
-    if isinstance(number, bool):
-        return dtype
-    if isinstance(number, int):
-        if dtype.is_bool:
-            return default(number)
-        check_fits(number, dtype)
-        return dtype
-    if not dtype.is_float:
-        return F32
-    check_fits(number, dtype)
-    return dtype
 
 
 def check_fits(number: bool | int | float, dtype: DType) -> None:
