@@ -5,8 +5,6 @@ Python's own numbers (`exact_numbers`)."""
 
 import math
 import operator
-import random
-import struct
 from fractions import Fraction
 
 import numpy as np
@@ -16,9 +14,9 @@ from fly_trace.values.dtypes import DTYPES
 import fly
 import fly.expr as fx
 
-from .exact_numbers import BITS, FLOATS, INTEGERS, NAMES, common, greatest, rounded, wrapped
+from .exact_numbers import BITS, FLOATS, NAMES, common, rounded, wrapped
+from .type_samples import LANES, loaded, memory, read, same, samples, stored
 
-LANES = 128
 TARGETS = ("gfx942", "gfx1100", "gfx1201", "sm_90a")
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 PLAIN = ("add", "sub", "mul", "truediv", "floordiv", "mod")
@@ -96,19 +94,8 @@ def pairs_kernel(
 ):
     t = fx.thread_idx.x
 
-    def loaded(name, side):
-        dtype = DTYPES[name]
-        at = (NAMES.index(name) * 2 + side) * LANES * 16
-        kind = fx.Uint8 if name == "bool" else dtype
-        pointer = fx.recast_iter(kind, fx.get_iter(A) + at)
-        if form == "vector":
-            pair = fx.make_view(pointer, fx.make_layout((LANES // 2, 2), (2, 1)))[t, None].load()
-            return pair != 0 if name == "bool" else pair
-        one = fx.make_view(pointer, fx.make_layout(LANES, 1))[t]
-        return one != 0 if name == "bool" else one
-
-    x = loaded(a, 0)
-    rights = {name: loaded(name, 1) for name in NAMES}
+    x = loaded(A, a, 0, form)
+    rights = {name: loaded(A, name, 1, form) for name in NAMES}
     for k, (b, name, expected) in enumerate(results(a)):
         if form == "vector" and name in ("joined", "either", "maximum", "minimum", "not_"):
             continue
@@ -123,16 +110,7 @@ def pairs_kernel(
                     y = fx.where(y == -1, DTYPES[b](1), y)  # so is that of the least integer by -1
             z = applied(name, x, y, odd)
         assert z.dtype is DTYPES[expected], f"{a} {name} {b} is {z.dtype}"
-        for lane in fx.range_constexpr(2 if form == "vector" else 1):
-            one, at = (z[lane], t * 2 + lane) if form == "vector" else (z, t)
-            if expected in FLOATS:
-                F[k, at] = one.to(fx.Float64)
-            elif expected == "u128":
-                wide = fx.make_view(fx.recast_iter(fx.Uint128, fx.get_iter(U)), fx.get_layout(F))
-                wide[k, at] = one
-            else:
-                wide = fx.make_view(fx.recast_iter(fx.Int128, fx.get_iter(S)), fx.get_layout(F))
-                wide[k, at] = one.to(fx.Int128)
+        stored(z, k, S, U, F, form)
 
 
 @fly.jit
@@ -146,54 +124,6 @@ def pairs(
 ):
     threads = LANES // 2 if form == "vector" else LANES
     pairs_kernel(A, S, U, F, a, form).launch(grid=1, block=threads)
-
-
-def samples(name: str, side: int) -> list[bool | int | float]:
-    """Eight special numbers against eight others in the first 64 lanes, then any numbers."""
-    choose = random.Random(f"{name} {side}")
-    if name == "bool":
-        special, others = [False, True] * 4, [choose.random() < 0.5 for _ in range(64)]
-    elif name in INTEGERS:
-        low, high = INTEGERS[name]
-        near = 2 ** min(24, BITS[name] - 2) + 1
-        special = [0, 1, -1 if low else high, 2, low, high, near, high // 2 + 1]
-        others = []
-        for _ in range(64):
-            size = choose.randrange(BITS[name])
-            others.append(choose.randrange(-(1 << size) if low else 0, 1 << size))
-    else:
-        special = [
-            0.0,
-            1.0,
-            -1.0,
-            float(greatest(name)),
-            2.0 ** FLOATS[name][0],
-            -2.5,
-            math.inf,
-            math.nan,
-        ]
-        most = 14.0 if name == "f16" else 40.0
-        others = [
-            rounded(choose.choice((1, -1)) * 2 ** choose.uniform(-8, most), name) for _ in range(64)
-        ]
-    order = [lane // 8 if side else lane % 8 for lane in range(64)]
-    return [*(special[at] for at in order), *others]
-
-
-def encoded(name: str, numbers: list) -> bytes:
-    """The numbers in memory, in 16 bytes each at most."""
-    if name == "bool":
-        data = bytes(numbers)
-    elif name in INTEGERS:
-        data = b"".join(
-            wrapped(n, f"u{BITS[name]}").to_bytes(BITS[name] // 8, "little") for n in numbers
-        )
-    elif name == "bf16":
-        data = b"".join(struct.pack("<f", n)[2:] for n in numbers)
-    else:
-        code = {"f16": "e", "f32": "f", "f64": "d"}[name]
-        data = struct.pack(f"<{len(numbers)}{code}", *numbers)
-    return data.ljust(LANES * 16, b"\0")
 
 
 def converted(number, name: str):
@@ -259,12 +189,6 @@ def of_floats(name: str, x: float, y: float, kind: str) -> float | None:
     return rounded(exact, kind) if exact else None  # (the signs of zeros: test_python_meaning)
 
 
-def same(found, expected) -> bool:
-    if isinstance(expected, float) and expected != expected:
-        return bool(np.isnan(found))
-    return found == expected
-
-
 @pytest.mark.parametrize("a", NAMES)
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("form", ["scalar", "vector"])
@@ -273,11 +197,10 @@ def test_types_and_values(a: str, target: str, form: str, monkeypatch: pytest.Mo
     rows = results(a)
     left = samples(a, 0)
     rights = {name: samples(name, 1) for name in NAMES}
-    data = b"".join(encoded(name, samples(name, side)) for name in NAMES for side in (0, 1))
     n = len(rows)
     S, U = np.zeros((n, LANES, 2), np.int64), np.zeros((n, LANES, 2), np.int64)
     F = np.zeros((n, LANES))
-    pairs(np.frombuffer(data, np.uint8).copy(), S, U, F, a, form)
+    pairs(memory(samples), S, U, F, a, form)
     wrong, compared = [], 0
     for k, (b, name, expected) in enumerate(rows):
         if form == "vector" and name in ("joined", "either", "maximum", "minimum", "not_"):
@@ -289,12 +212,7 @@ def test_types_and_values(a: str, target: str, form: str, monkeypatch: pytest.Mo
             if wanted is None:
                 continue
             compared += 1
-            if expected in FLOATS:
-                found = float(F[k, lane])
-            else:
-                low, high = (U if expected == "u128" else S)[k, lane]
-                found = int(high) << 64 | int(low) & 2**64 - 1
-                found = wrapped(found, "u128") if expected == "u128" else found
+            found = read(expected, k, lane, S, U, F)
             if not same(found, wanted):
                 wrong.append(f"{a} {x} {name} {b} {y} = {found}, not {wanted} ({expected})")
     assert not wrong, "\n".join([f"{len(wrong)} of {compared}", *wrong[:20]])

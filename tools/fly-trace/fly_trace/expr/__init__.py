@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from fly_trace.memory.view_construction import *  # noqa: F403
     from fly_trace.signatures.extents import *  # noqa: F403
     from fly_trace.values.fast_math import *  # noqa: F403
+    from fly_trace.values.rounding import *  # noqa: F403
     from fly_trace.values.vectors import *  # noqa: F403
 
 Boolean = BOOL
@@ -138,6 +139,7 @@ NAMES = {
         int_tuple_mod int_tuple_mul int_tuple_product int_tuple_product_each int_tuple_product_like
         int_tuple_sub prepend select shape_div slice take
         """,
+    "fly_trace.values.rounding": "RoundingMode",
     "fly_trace.values.vectors": """
         ReductionOp Vector full full_like ones_like zeros_like
         """,

@@ -11,6 +11,7 @@ from fly_trace.core.tracing import describe
 from fly_trace.values.dtypes import DType, PromotionError, check_fits, rounded
 from fly_trace.values.elementwise import Elementwise
 from fly_trace.values.promotion import default
+from fly_trace.values.rounding import converted, mode_of
 from fly_trace.values.scalars import Number, Scalar
 
 
@@ -45,6 +46,25 @@ def convert(value: Any, dtype: DType) -> Scalar:
     builder = tracing.current(f"fx.{dtype.title}(…)")
     made = Elementwise(builder).convert(builder.ssa(value), value.dtype, dtype)
     return Scalar(dtype, made)
+
+
+def to(
+    value: Scalar,
+    dtype: DType,
+    *,
+    rounding: str | None = None,
+    saturate: bool = False,
+    rounding_mode: str | None = None,
+) -> Scalar:
+    """`x.to(dtype)`. `rounding` is to_nearest_even, toward_zero, downward or upward (FlyDSL's name
+    is `rounding_mode`). With `saturate`, a number beyond the type's range becomes its greatest or
+    least one, and NaN the integer 0."""
+    mode = mode_of(rounding if rounding_mode is None else rounding_mode)
+    if mode is None and not saturate:
+        return convert(value, dtype)
+    builder = tracing.kernel("a conversion with rounding or saturation")
+    ops = Elementwise(builder)
+    return Scalar(dtype, converted(ops, builder.ssa(value), value.dtype, dtype, mode, saturate))
 
 
 def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:

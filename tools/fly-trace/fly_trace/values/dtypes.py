@@ -100,6 +100,13 @@ FRACTION_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 # The least magnitude that rounds to infinity, by type.
 OVERFLOW = {"f16": 65520.0, "bf16": 3.3961775292304957e38, "f32": 3.4028235677973366e38}
 
+
+def greatest(dtype: DType) -> float:
+    """The greatest finite number of a float with arithmetic."""
+    most = {"f16": 15, "bf16": 127, "f32": 127, "f64": 1023}[dtype.name]
+    return (2 - 2.0 ** (1 - FRACTION_BITS[dtype.name])) * 2.0**most
+
+
 _TITLES = {"int": "Int", "uint": "Uint", "float": "Float"}
 
 

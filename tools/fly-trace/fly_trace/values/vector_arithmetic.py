@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.values import arithmetic, comparison, conversion, math_functions
+from fly_trace.values import arithmetic, comparison, conversion, math_functions, promotion
 from fly_trace.values.arithmetic import BITS, PLAIN, SIGNS
 from fly_trace.values.dtypes import BOOL, DType
 from fly_trace.values.elementwise import PREDICATES, Elementwise
 from fly_trace.values.promotion import check_computes
+from fly_trace.values.rounding import converted
+from fly_trace.values.rounding import mode_of as rounding_of
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import Shape, broadcast, count, flat, vector_ir
 from fly_trace.values.vector_values import Vector
@@ -24,12 +26,24 @@ if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
 
 
-def convert(vector: Vector, dtype: DType) -> Vector:
-    """Converts each element, as `fx.Float16(x)` converts a scalar."""
+def convert(
+    vector: Vector,
+    dtype: DType,
+    *,
+    rounding: str | None = None,
+    saturate: bool = False,
+    rounding_mode: str | None = None,
+) -> Vector:
+    """Converts each element, as `x.to(…)` converts a scalar."""
+    mode = rounding_of(rounding if rounding_mode is None else rounding_mode)
     if dtype is vector.dtype:
         return vector
     ops = Elementwise(tracing.current("a conversion"), vector.numel)
-    return Vector(ops.convert(vector.value, vector.dtype, dtype), vector.shape, dtype)
+    if mode is None and not saturate:
+        made = ops.convert(vector.value, vector.dtype, dtype)
+    else:
+        made = converted(ops, vector.value, vector.dtype, dtype, mode, saturate)
+    return Vector(made, vector.shape, dtype)
 
 
 def _meeting_shape(*operands: Any) -> Shape:
@@ -89,9 +103,9 @@ def _compare(builder: Builder, operation: str, a: Any, b: Any, shape: Shape) -> 
 
 
 def unary(operation: str, a: Vector) -> Vector:
-    if operation == "pos":
-        return a
     conversion.checked(check_computes, a.dtype)
+    if operation == "pos":
+        return convert(a, promotion.operated("pos", a.dtype) or a.dtype)
     if operation == "neg" and a.dtype.is_float:
         builder = tracing.current("`-` of a vector")
         return Vector(
