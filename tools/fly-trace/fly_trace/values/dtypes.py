@@ -10,7 +10,6 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from fly_common.quoting import quoted
-from fly_common.record import record
 from fly_numerics.element_types import ELEMENT_TYPES, ElementType
 from fly_numerics.small_floats import FORMATS
 
@@ -19,9 +18,29 @@ class PromotionError(TypeError):
     """Two types that cannot be combined, or a Python number that does not fit."""
 
 
-@record
-class DType:
-    """An element type. A call converts: `fx.Float32(x)`. `kind` is bool, int, uint or float."""
+class _Family(type):
+    """The metaclass of types of numbers: an instance of one is a number whose `dtype` is a subclass
+    of it."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return getattr(type(value), "is_number", False) and issubclass(value.dtype, cls)
+
+
+class Numeric(metaclass=_Family):
+    """All types of numbers."""
+
+
+class Integer(Numeric):
+    """The integer types, without Boolean."""
+
+
+class Float(Numeric):
+    """The floating-point types."""
+
+
+class DType(_Family):
+    """The metaclass of the element types: `fx.Float32` is a class. A call converts:
+    `fx.Float32(x)`. `kind` is bool, int, uint or float."""
 
     name: str  # f32, as in signatures
     title: str  # Float32, as in kernels
@@ -29,69 +48,68 @@ class DType:
     bits: int
 
     @property
-    def is_float(self) -> bool:
-        return self.kind == "float"
+    def width(cls) -> int:
+        """The number of bits."""
+        return cls.bits
 
     @property
-    def is_integer(self) -> bool:
-        return self.kind in ("int", "uint")
+    def is_float(cls) -> bool:
+        return cls.kind == "float"
 
     @property
-    def is_narrow(self) -> bool:
+    def is_integer(cls) -> bool:
+        return cls.kind in ("int", "uint")
+
+    @property
+    def is_narrow(cls) -> bool:
         """Whether there is no arithmetic in it: a float of 8 bits or less, an integer of 4."""
-        return self.name in STORED
+        return cls.name in STORED
 
     @property
-    def is_packed(self) -> bool:
+    def is_packed(cls) -> bool:
         """Whether several elements share a byte of memory. (A bool takes a whole byte.)"""
-        return self.is_narrow and self.bits < 8
+        return cls.is_narrow and cls.bits < 8
 
     @property
-    def is_signed(self) -> bool:
-        return self.kind != "uint"
+    def is_signed(cls) -> bool:
+        return cls.kind != "uint"
 
     @property
-    def is_bool(self) -> bool:
-        return self.kind == "bool"
+    def is_bool(cls) -> bool:
+        return cls.kind == "bool"
 
     @property
-    def bytes(self) -> int:
+    def bytes(cls) -> int:
         """The size of a single element in memory; several of less than 8 bits share a byte."""
-        return max(1, self.bits // 8)
+        return max(1, cls.bits // 8)
 
-    def bytes_of(self, count: Any) -> Any:
+    def bytes_of(cls, count: Any) -> Any:
         """The size of `count` consecutive elements in memory, for a number or a Scalar."""
-        return -(-count * self.bits // 8) if self.is_packed else count * self.bytes
+        return -(-count * cls.bits // 8) if cls.is_packed else count * cls.bytes
 
     @property
-    def ir(self) -> str:
+    def ir(cls) -> str:
         """The MLIR type of a value in registers; integers are signless."""
-        return self.name if self.is_float else f"i{self.bits}"
+        return cls.name if cls.is_float else f"i{cls.bits}"
 
     @property
-    def memory(self) -> str:
+    def memory(cls) -> str:
         """The MLIR type of an element in memory: a bool is a byte."""
-        return "i8" if self.is_bool else self.ir
+        return "i8" if cls.is_bool else cls.ir
 
     @property
-    def range(self) -> tuple[int, int]:
+    def range(cls) -> tuple[int, int]:
         """The least and the greatest integer."""
-        if self.kind == "int":
-            return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
-        return 0, (1 << self.bits) - 1
+        if cls.kind == "int":
+            return -(1 << (cls.bits - 1)), (1 << (cls.bits - 1)) - 1
+        return 0, (1 << cls.bits) - 1
 
     if TYPE_CHECKING:
         # Installed by `operators`.
-        def __call__(self, value: Any) -> Any: ...
+        def __call__(cls, value: Any) -> Any: ...
 
-    def __instancecheck__(self, value: Any) -> bool:
-        return getattr(value, "dtype", None) is self
-
-    def __repr__(self) -> str:
-        return f"fx.{self.title}"
-
-    def __reduce__(self) -> Any:
-        return named, (self.name,)
+    def __repr__(cls) -> str:
+        return f"fx.{cls.title}"
 
 
 # The bits of a float's fraction, with the implicit one: integers up to 2**bits are exact.
@@ -119,12 +137,19 @@ def _title(row: ElementType) -> str:
     return _TITLES[row.kind] + row.name[1:]
 
 
+_BASES = {"bool": Numeric, "int": Integer, "uint": Integer, "float": Float}
+
+
+def _made(row: ElementType) -> DType:
+    title = _title(row)
+    fields = {"name": row.name, "title": title, "kind": row.kind, "bits": row.bits}
+    made = DType(title, (_BASES[row.kind],), {"__module__": __name__, **fields})
+    globals()[title] = made  # where pickle and others look a class up
+    return made
+
+
 def _rows(computes: bool) -> tuple[DType, ...]:
-    return tuple(
-        DType(row.name, _title(row), row.kind, row.bits)
-        for row in ELEMENT_TYPES.values()
-        if row.computes == computes
-    )
+    return tuple(_made(row) for row in ELEMENT_TYPES.values() if row.computes == computes)
 
 
 _TYPES = _rows(computes=True)

@@ -26,6 +26,7 @@ class Scalar:
     """
 
     __slots__ = ("dtype", "leaf", "number", "value")
+    is_number = True  # `isinstance(x, fx.Float32)` asks for its dtype
 
     def __init__(
         self,
