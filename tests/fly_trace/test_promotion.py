@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from fly_numerics.element_types import ELEMENT_TYPES
 from fly_trace.values.dtypes import (
     BF16,
     BOOL,
@@ -24,6 +25,7 @@ from fly_trace.values.dtypes import (
 )
 from fly_trace.values.promotion import TYPES, default, promote, weak
 
+from . import type_tables
 from .exact_numbers import common
 
 PAIRS = [(a, b) for a in DTYPES.values() for b in DTYPES.values()]
@@ -139,3 +141,28 @@ def test_rounded_bf16() -> None:
 def test_check_fits_says_the_range() -> None:
     with pytest.raises(PromotionError, match=r"300 doesn't fit in i8 \(-128 to 127\)"):
         check_fits(300, I8)
+
+
+def test_the_page_has_the_tables() -> None:
+    text = type_tables.PAGE.read_text()
+    assert type_tables.page(text) == text, "run: python tests/fly_trace/type_tables.py"
+
+
+def test_the_tables_of_others() -> None:
+    """The tables of other tools are whole and symmetric."""
+    flydsl, torch = type_tables.table(type_tables.FLYDSL), type_tables.table(type_tables.TORCH)
+    assert all(flydsl[a, b] == flydsl[b, a] for a, b in flydsl)
+    assert all(torch[a, b] == torch[b, a] for a, b in torch)
+    assert flydsl.keys() == {(a.name, b.name) for a, b in TYPES}
+
+
+def test_torch_promotes_as_the_page_says() -> None:
+    torch = pytest.importorskip("torch")
+    for (a, b), cell in type_tables.table(type_tables.TORCH).items():
+        first, second = (getattr(torch, ELEMENT_TYPES[name].long_name) for name in (a, b))
+        try:
+            found = torch.promote_types(first, second)
+        except RuntimeError:
+            found = None
+        expected = None if cell == "----" else getattr(torch, ELEMENT_TYPES[cell].long_name)
+        assert found == expected, (a, b)
