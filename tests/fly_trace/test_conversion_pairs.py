@@ -17,7 +17,15 @@ import fly.expr as fx
 from .exact_numbers import FLOATS, INTEGERS, NAMES, greatest, rounded, wrapped
 from .type_samples import LANES, loaded, memory, read, same, samples, stored
 
-TARGETS = ("gfx942", "gfx1100", "gfx1201", "sm_90a")
+# A scalar on one target, and in `make heavy` all the rest.
+WAYS = [
+    pytest.param("scalar", "gfx942"),
+    *(
+        pytest.param("scalar", target, marks=pytest.mark.heavy)
+        for target in ("gfx1100", "gfx1201", "sm_90a")
+    ),
+    pytest.param("vector", "gfx942", marks=pytest.mark.heavy),
+]
 MODES = ("to_nearest_even", "toward_zero", "downward", "upward")
 HOW = ((None, False), (None, True), *((mode, False) for mode in MODES), ("upward", True))
 CASES = [(b, mode, saturate) for b in NAMES for mode, saturate in HOW]
@@ -86,9 +94,7 @@ def expected(x, a: str, b: str, mode: str | None, saturate: bool):
 
 
 @pytest.mark.parametrize("a", NAMES)
-@pytest.mark.parametrize(
-    ("form", "target"), [*(("scalar", target) for target in TARGETS), ("vector", "gfx942")]
-)
+@pytest.mark.parametrize(("form", "target"), WAYS)
 def test_conversions(a: str, form: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLY_TARGET", target)
     n = len(CASES)

@@ -17,7 +17,14 @@ import fly.expr as fx
 from .exact_numbers import BITS, FLOATS, NAMES, common, rounded, wrapped
 from .type_samples import LANES, loaded, memory, read, same, samples, stored
 
-TARGETS = ("gfx942", "gfx1100", "gfx1201", "sm_90a")
+# A scalar on one target, and in `make heavy` all the rest.
+WAYS = [
+    pytest.param(
+        target, form, marks=[] if (target, form) == ("gfx942", "scalar") else pytest.mark.heavy
+    )
+    for form in ("scalar", "vector")
+    for target in ("gfx942", "gfx1100", "gfx1201", "sm_90a")
+]
 COMPARISONS = ("lt", "le", "gt", "ge", "eq", "ne")
 PLAIN = ("add", "sub", "mul", "truediv", "floordiv", "mod")
 BITWISE = ("and_", "or_", "xor")
@@ -190,8 +197,7 @@ def of_floats(name: str, x: float, y: float, kind: str) -> float | None:
 
 
 @pytest.mark.parametrize("a", NAMES)
-@pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("form", ["scalar", "vector"])
+@pytest.mark.parametrize(("target", "form"), WAYS)
 def test_types_and_values(a: str, target: str, form: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FLY_TARGET", target)
     rows = results(a)
