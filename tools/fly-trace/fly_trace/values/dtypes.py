@@ -71,6 +71,11 @@ class DType(_Family):
         return cls.is_narrow and cls.bits < 8
 
     @property
+    def has_arrays(cls) -> bool:
+        """Whether there are arrays of it, if only of its bits: what launches can pass."""
+        return bool(ELEMENT_TYPES[cls.name].numpy)
+
+    @property
     def is_signed(cls) -> bool:
         return cls.kind != "uint"
 
