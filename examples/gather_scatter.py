@@ -31,7 +31,8 @@ def offsets(index, rows, columns, own):
 
     found = fx.make_fragment_like(mine)
     fx.copy(fx.make_copy_atom(fx.UniversalCopy32b(), fx.Int32), mine, found)
-    found.store(found.load() * columns + column.load())
+    # Extents and coordinates are i64, the offsets i32.
+    found.store(found.load() * fx.Int32(columns) + column.load().to(fx.Int32))
     return found
 
 

@@ -61,7 +61,9 @@ def object_code(module: str, sanitized: bool = False) -> bytes:
     # The runtime's checks are not yet part of the kernels, and need none.
     passes = ["-passes=asan,default<O2>", *sanitizer.PASS] if sanitized else ["-O2"]
     optimised = run("opt", [*passes, *words], module.encode())
-    return run("llc", ["-O2", "-filetype=obj", "-relocation-model=pic", *words], optimised)
+    # Divisions of 128 bits become code, as for a GPU, and not calls of the compiler's library.
+    code = ["-O2", "-filetype=obj", "-relocation-model=pic", "-expand-div-rem-bits=64"]
+    return run("llc", [*code, *words], optimised)
 
 
 def run(program: str, words: list[str], data: bytes) -> bytes:

@@ -11,9 +11,9 @@ from fly_numerics.element_types import ELEMENT_TYPES
 from fly_host import program as made
 from fly_host.program import BINARY, Operand, Program, Scalar, Step, Stream, Tensor
 
-DTYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.computes)
-# Of tensors: also types in which nothing is computed.
+# Of tensors: those that arrays contain, also types in which nothing is computed.
 TENSOR_DTYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.numpy)
+DTYPES = frozenset(name for name in TENSOR_DTYPES if ELEMENT_TYPES[name].computes)
 WORD_SIZES = (1, 2, 4, 8)
 MOST_NESTED = 64  # levels of loops and branches
 

@@ -45,10 +45,13 @@ ELEMENT_TYPES = {
         ElementType("i16", "int", 16, "<i2", "h", "int16"),
         ElementType("i32", "int", 32, "<i4", "i", "int32"),
         ElementType("i64", "int", 64, "<i8", "q", "int64"),
+        # NumPy and torch have no arrays of 128-bit integers.
+        ElementType("i128", "int", 128),
         ElementType("u8", "uint", 8, "|u1", "B", "uint8"),
         ElementType("u16", "uint", 16, "<u2", "H", "uint16"),
         ElementType("u32", "uint", 32, "<u4", "I", "uint32"),
         ElementType("u64", "uint", 64, "<u8", "Q", "uint64"),
+        ElementType("u128", "uint", 128),
         ElementType("f16", "float", 16, "<f2", "e", "float16"),
         ElementType("bf16", "float", 16, "<u2", "", "bfloat16"),
         ElementType("f32", "float", 32, "<f4", "f", "float32"),

@@ -14,7 +14,8 @@ from fly_trace.signatures import signature
 from fly_trace.signatures.annotations import Constexpr, Stream, Tensor, TensorAnnotation
 from fly_trace.signatures.extents import Extent
 from fly_trace.signatures.signature import Constant, ParameterType, ScalarType, TensorType
-from fly_trace.values.dtypes import DType, default, named
+from fly_trace.values.dtypes import DType, named
+from fly_trace.values.promotion import default
 
 from fly.call.annotated_array import AnnotatedArray
 from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, is_numpy_scalar, view

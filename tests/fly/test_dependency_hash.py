@@ -301,7 +301,7 @@ def test_a_module_that_computes_its_attributes():
 def test_what_is_this_project_s_is_said_by_its_name():
     from fly_trace.values import dtypes
 
-    ours = module("fly_trace.made_up", one=dtypes.named, other=dtypes.default, number=1)
+    ours = module("fly_trace.made_up", one=dtypes.named, other=dtypes.rounded, number=1)
     first, again = (reached("ours.one", ours=ours) for _ in range(2))
     assert first.digest == again.digest
     assert first.digest != reached("ours.other", ours=ours).digest
@@ -318,7 +318,7 @@ def test_what_is_this_project_s_and_in_another_module_is_said_by_its_own_name():
     from fly_trace.values import dtypes
 
     first = reached("outer.size", outer=module("outer", size=dtypes.named))
-    other = reached("outer.size", outer=module("outer", size=dtypes.default))
+    other = reached("outer.size", outer=module("outer", size=dtypes.rounded))
     assert first.digest, first.reason
     assert first.digest != other.digest
 

@@ -55,8 +55,9 @@ CASES = [
     (GOOD, ["k.py"], 2, "the type of A is not known"),
     (GOOD, ["k.py", "--sig", "B: f32[?]"], 2, "one has no parameter 'B'"),
     (GOOD, ["k.py", "--sig", "A: f33[?]"], 2,
-     "--sig: `A: f33[?]`: the element type is one of bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16"
-     " f32 f64 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU f6E2M3FN f6E3M2FN f4E2M1FN i4 u4"),
+     "--sig: `A: f33[?]`: the element type is one of bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128"
+     " f16 bf16 f32 f64 f8E4M3FN f8E4M3FNUZ f8E5M2 f8E5M2FNUZ f8E8M0FNU f6E2M3FN f6E3M2FN f4E2M1FN"
+     " i4 u4"),
     (GOOD, ["k.py", "--sig", "A: f4E2M1FN[?]"], 2,
      "A is a tensor of f4E2M1FN, whose elements are not whole bytes"),
     (GOOD, ["k.py", "--sig", "A: f32[?"], 2,

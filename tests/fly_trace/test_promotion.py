@@ -1,13 +1,10 @@
-"""The promotion table against NumPy's, the differences named one by one; and Python numbers."""
+"""The promotion table against the rules of docs/types.md and NumPy's; and Python numbers."""
 
 from __future__ import annotations
 
-import itertools
-import re
-from pathlib import Path
-
 import numpy as np
 import pytest
+from fly_numerics.element_types import ELEMENT_TYPES
 from fly_trace.values.dtypes import (
     BF16,
     BOOL,
@@ -18,70 +15,51 @@ from fly_trace.values.dtypes import (
     I8,
     I32,
     I64,
-    PROMOTION,
-    PROMOTION_TEXT,
     U8,
     U64,
+    U128,
     DType,
     PromotionError,
     check_fits,
-    default,
-    promote,
     rounded,
-    weak,
 )
+from fly_trace.values.promotion import TYPES, default, promote, weak
 
-NUMPY = {
-    name: np.dtype(
-        {"f": "float", "i": "int", "u": "uint"}[name[0]] + name[1:] if name != "bool" else name
-    )
-    for name in DTYPES
-    if name != "bf16"
-}
+from . import type_tables
+from .exact_numbers import common
+
+PAIRS = [(a, b) for a in DTYPES.values() for b in DTYPES.values()]
 
 
-def deliberate(a: DType, b: DType) -> str | None:
-    """Why a pair differs from NumPy; None where it must agree."""
-    kinds = {a.kind, b.kind}
-    if "float" in kinds and kinds & {"int", "uint"}:
-        return "an integer takes the float's type"
-    if U64 in (a, b) and "int" in kinds:
-        return "no type holds both"
-    return None
-
-
-@pytest.mark.parametrize(("first", "second"), [*itertools.product(NUMPY, NUMPY)])
-def test_like_numpy(first: str, second: str) -> None:
-    a, b = DTYPES[first], DTYPES[second]
-    reason = deliberate(a, b)
-    if reason == "no type holds both":
+@pytest.mark.parametrize(("a", "b"), PAIRS, ids=lambda dtype: dtype.name)
+def test_by_the_rules(a: DType, b: DType) -> None:
+    expected = common(a.name, b.name)
+    if expected is None:
         with pytest.raises(PromotionError, match="no common type"):
             promote(a, b)
-    elif reason:
-        assert promote(a, b) is (a if a.is_float else b)
     else:
-        assert NUMPY[promote(a, b).name] == np.result_type(NUMPY[first], NUMPY[second])
+        assert promote(a, b) is DTYPES[expected]
 
 
-def test_bf16() -> None:
-    for dtype in DTYPES.values():
-        expected = {"f16": F32, "f32": F32, "f64": F64}.get(dtype.name, BF16)
-        assert promote(BF16, dtype) is expected
+def test_integers_are_numpys() -> None:
+    """Where NumPy has an integer type that represents all values of both."""
+    names = [name for name in DTYPES if name[0] in "iu" and "128" not in name]
+    long = {"i": "int", "u": "uint"}
+    kinds = {name: np.dtype(long[name[0]] + name[1:]) for name in names}
+    for a in names:
+        for b in names:
+            numpys = np.result_type(kinds[a], kinds[b])
+            found = TYPES[DTYPES[a], DTYPES[b]]
+            assert (found is None) == (numpys.kind == "f")
+            if found is not None:
+                assert kinds[found.name] == numpys
 
 
 def test_symmetric_and_complete() -> None:
-    assert len(PROMOTION) == len(DTYPES) ** 2
-    for (a, b), result in PROMOTION.items():
-        assert PROMOTION[b, a] is result
-        assert PROMOTION[a, a] is a
-
-
-def test_the_manual_has_this_table() -> None:
-    manual = Path(__file__).parents[2] / "docs" / "language.md"
-    block = re.search(r"```promotion\n(.*?)```", manual.read_text(), re.DOTALL)
-    assert block is not None
-    shown = [line.split() for line in block[1].strip().splitlines()]
-    assert shown == [line.split() for line in PROMOTION_TEXT.strip().splitlines()]
+    assert len(TYPES) == len(DTYPES) ** 2
+    for (a, b), result in TYPES.items():
+        assert TYPES[b, a] is result
+        assert TYPES[a, a] is a
 
 
 @pytest.mark.parametrize(
@@ -102,6 +80,8 @@ def test_the_manual_has_this_table() -> None:
         (3.4028235e38, F32, F32),
         (255, U8, U8),
         (2**64 - 1, U64, U64),
+        (2**128 - 1, U128, U128),
+        (0.5, U128, F64),
     ],
 )
 def test_weak(number: float, dtype: DType, expected: DType) -> None:
@@ -161,3 +141,28 @@ def test_rounded_bf16() -> None:
 def test_check_fits_says_the_range() -> None:
     with pytest.raises(PromotionError, match=r"300 doesn't fit in i8 \(-128 to 127\)"):
         check_fits(300, I8)
+
+
+def test_the_page_has_the_tables() -> None:
+    text = type_tables.PAGE.read_text()
+    assert type_tables.page(text) == text, "run: python tests/fly_trace/type_tables.py"
+
+
+def test_the_tables_of_others() -> None:
+    """The tables of other tools are whole and symmetric."""
+    flydsl, torch = type_tables.table(type_tables.FLYDSL), type_tables.table(type_tables.TORCH)
+    assert all(flydsl[a, b] == flydsl[b, a] for a, b in flydsl)
+    assert all(torch[a, b] == torch[b, a] for a, b in torch)
+    assert flydsl.keys() == {(a.name, b.name) for a, b in TYPES}
+
+
+def test_torch_promotes_as_the_page_says() -> None:
+    torch = pytest.importorskip("torch")
+    for (a, b), cell in type_tables.table(type_tables.TORCH).items():
+        first, second = (getattr(torch, ELEMENT_TYPES[name].long_name) for name in (a, b))
+        try:
+            found = torch.promote_types(first, second)
+        except RuntimeError:
+            found = None
+        expected = None if cell == "----" else getattr(torch, ELEMENT_TYPES[cell].long_name)
+        assert found == expected, (a, b)

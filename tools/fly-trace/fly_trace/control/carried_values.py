@@ -19,7 +19,8 @@ from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe
 from fly_trace.memory.tensors import Tensor
 from fly_trace.values.conversion import convert
-from fly_trace.values.dtypes import BOOL, F32, I32, I64, DType, PromotionError, check_fits, default
+from fly_trace.values.dtypes import I64, DType, PromotionError, check_fits
+from fly_trace.values.promotion import common, default
 from fly_trace.values.scalars import Number, Scalar
 
 if TYPE_CHECKING:
@@ -211,19 +212,21 @@ def equal(a: Any, b: Any) -> bool:
 
 @record
 class Carried:
-    """How a leaf is carried: a scalar of `dtype`, or a value `like` that one.
+    """How a leaf is carried: a scalar of `dtype`, or a value `like` that one. If it `joins`,
+    numbers of other types are converted.
 
     A leaf is a number, or a value with `ssa`, `carried` and `with_ssa`."""
 
     dtype: DType | None
     like: Any = None
+    joins: bool = False
 
     def ssa(self, builder: Builder, leaf: Any) -> ir.Value:
         """The SSA value of a leaf. Raises Mismatch unless it has this kind or converts to it."""
         if self.dtype is not None:
             if not is_number(leaf) or (isinstance(leaf, Scalar) and not self._takes(leaf, builder)):
                 raise Mismatch(self.like, leaf)
-            if not isinstance(leaf, Scalar):
+            if not isinstance(leaf, Scalar) and not self.joins:
                 adopt(leaf, self.dtype)
             return builder.ssa(convert(leaf, self.dtype))
         if is_number(leaf) or leaf.carried != self.like.carried:
@@ -235,6 +238,8 @@ class Carried:
     def _takes(self, leaf: Scalar, builder: Any) -> bool:
         """The integers of the host function are all of one type."""
         assert self.dtype is not None
+        if self.joins:
+            return True
         wide = builder.host and leaf.dtype.is_integer and self.dtype.is_integer
         return wide or leaf.dtype is self.dtype
 
@@ -259,39 +264,28 @@ def kind_of(leaf: Any) -> Carried:
 
 def _wide(dtype: DType) -> DType:
     """The type that a number is carried in: the host function's integers have 64 bits."""
+    return I64 if dtype.is_integer and _is_host() else dtype
+
+
+def _is_host() -> bool:
     builder = tracing.active()
-    return I64 if dtype.is_integer and builder is not None and builder.host else dtype
+    return builder is not None and builder.host
 
 
 def unify(a: Any, b: Any) -> Carried:
-    """The kind of a variable that is `a` on one path and `b` on the other. Raises Mismatch if their
-    types differ: there is no implicit promotion."""
+    """The kind of a variable that is `a` on one path and `b` on the other: for numbers, of their
+    common type. Raises Mismatch if there is none."""
     if is_number(a) and is_number(b):
-        found = [_wide(one.dtype) if isinstance(one, Scalar) else None for one in (a, b)]
-        if found[0] is not None and found[0] is found[1]:
-            return Carried(found[0], a)
-        return Carried(_wide(_unified(a, b)))
+        try:
+            types = [one.dtype if isinstance(one, Scalar) else default(one) for one in (a, b)]
+            if _is_host() and types[0].is_integer and types[1].is_integer:
+                return Carried(I64, joins=True)
+            return Carried(common(a, b), joins=True)
+        except PromotionError:
+            raise Mismatch(a, b) from None
     if is_number(a) or is_number(b) or a.carried != b.carried:
         raise Mismatch(a, b)
     return Carried(None, a)
-
-
-def _unified(a: Any, b: Any) -> DType:
-    if isinstance(a, Scalar) and isinstance(b, Scalar):
-        if a.dtype is not b.dtype:
-            raise Mismatch(a, b)
-        return a.dtype
-    if isinstance(a, Scalar):
-        return adopt(b, a.dtype)  # type: ignore[arg-type]
-    if isinstance(b, Scalar):
-        return adopt(a, b.dtype)
-    if isinstance(a, bool) or isinstance(b, bool):
-        if not (isinstance(a, bool) and isinstance(b, bool)):
-            raise Mismatch(a, b)
-        return BOOL
-    if isinstance(a, float) or isinstance(b, float):
-        return F32
-    return I64 if I64 in (default(a), default(b)) else I32
 
 
 def adopt(number: Number, dtype: DType) -> DType:

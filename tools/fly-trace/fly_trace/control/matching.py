@@ -7,6 +7,7 @@ from typing import Any
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
+from fly_trace.values.dtypes import Numeric
 from fly_trace.values.scalars import Scalar
 
 Found = dict[str, Any]
@@ -90,7 +91,7 @@ def _class(
     patterns: tuple[Any, ...],
     named: tuple[tuple[str, Any], ...],
 ) -> Any:
-    if isinstance(subject, Scalar):
+    if isinstance(subject, Scalar) and not (isinstance(kind, type) and issubclass(kind, Numeric)):
         tracing.refuse(f"a class pattern of {describe(subject)}", "use a value, or an `if`")
     if not isinstance(subject, kind):
         return False

@@ -14,8 +14,9 @@ from fly_trace.core.tracing import describe
 from fly_trace.values import integer_ops
 from fly_trace.values.arithmetic import compare
 from fly_trace.values.conversion import convert
-from fly_trace.values.dtypes import DType, default, promote
+from fly_trace.values.dtypes import DType
 from fly_trace.values.math_functions import meet
+from fly_trace.values.promotion import default, promote
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval, interval
 
@@ -100,11 +101,11 @@ def trips_of(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -
         return builder.one(f"arith.{name}", dtype.ir, *operands)
 
     zero, one = builder.constant(0, dtype), builder.constant(1, dtype)
-    up = builder.ssa(compare(builder, "lt", Scalar(dtype, first), Scalar(dtype, end), dtype))
-    down = builder.ssa(compare(builder, "lt", Scalar(dtype, end), Scalar(dtype, first), dtype))
+    up = builder.ssa(compare(builder, "lt", Scalar(dtype, first), Scalar(dtype, end)))
+    down = builder.ssa(compare(builder, "lt", Scalar(dtype, end), Scalar(dtype, first)))
     if dynamic(step):
         by = ssa(step)
-        is_forward = compare(builder, "gt", Scalar(dtype, by), Scalar(dtype, zero), dtype)
+        is_forward = compare(builder, "gt", Scalar(dtype, by), Scalar(dtype, zero))
         forward = builder.ssa(is_forward)
         runs = builder.one("arith.select", "i1", forward, up, down)
         # Python raises an error for a step of zero; here the loop does not run.

@@ -12,25 +12,11 @@ from typing import TYPE_CHECKING, Any
 from fly_backend.registry import built_in, loaded
 from fly_plugin import active
 
+from fly_trace.expr import types
+from fly_trace.expr.types import *  # noqa: F403
 from fly_trace.signatures.annotations import Constexpr, Stream, Tensor
 from fly_trace.values import operators as operators
-from fly_trace.values.dtypes import (
-    BF16,
-    BOOL,
-    F16,
-    F32,
-    F64,
-    I8,
-    I16,
-    I32,
-    I64,
-    STORED,
-    U8,
-    U16,
-    U32,
-    U64,
-    DType,
-)
+from fly_trace.values.dtypes import DType
 
 if TYPE_CHECKING:
     from fly_trace.atoms.atom import *  # noqa: F403
@@ -56,18 +42,8 @@ if TYPE_CHECKING:
     from fly_trace.memory.view_construction import *  # noqa: F403
     from fly_trace.signatures.extents import *  # noqa: F403
     from fly_trace.values.fast_math import *  # noqa: F403
+    from fly_trace.values.rounding import *  # noqa: F403
     from fly_trace.values.vectors import *  # noqa: F403
-
-Boolean = BOOL
-Int8, Int16, Int32, Int64 = I8, I16, I32, I64
-Uint8, Uint16, Uint32, Uint64 = U8, U16, U32, U64
-Float16, BFloat16, Float32, Float64 = F16, BF16, F32, F64
-Float8E4M3FN, Float8E4M3FNUZ = STORED["f8E4M3FN"], STORED["f8E4M3FNUZ"]
-Float8E5M2, Float8E5M2FNUZ = STORED["f8E5M2"], STORED["f8E5M2FNUZ"]
-Float8E8M0FNU = STORED["f8E8M0FNU"]
-Float6E2M3FN, Float6E3M2FN = STORED["f6E2M3FN"], STORED["f6E3M2FN"]
-Float4E2M1FN = STORED["f4E2M1FN"]
-Int4, Uint4 = STORED["i4"], STORED["u4"]
 
 # Module → the names it exports to fx, as in its `__all__`.
 NAMES = {
@@ -136,6 +112,7 @@ NAMES = {
         int_tuple_mod int_tuple_mul int_tuple_product int_tuple_product_each int_tuple_product_like
         int_tuple_sub prepend select shape_div slice take
         """,
+    "fly_trace.values.rounding": "RoundingMode",
     "fly_trace.values.vectors": """
         ReductionOp Vector full full_like ones_like zeros_like
         """,
@@ -146,33 +123,10 @@ _MODULES = ("gpu", "math")
 _NAMESPACES = {name: home for one in built_in() for name, home in one.namespaces.items()}
 
 __all__ = [
-    "BFloat16",
-    "Boolean",
     "Constexpr",
-    "DType",
-    "Float4E2M1FN",
-    "Float6E2M3FN",
-    "Float6E3M2FN",
-    "Float8E4M3FN",
-    "Float8E4M3FNUZ",
-    "Float8E5M2",
-    "Float8E5M2FNUZ",
-    "Float8E8M0FNU",
-    "Float16",
-    "Float32",
-    "Float64",
-    "Int4",
-    "Int8",
-    "Int16",
-    "Int32",
-    "Int64",
     "Stream",
     "Tensor",
-    "Uint4",
-    "Uint8",
-    "Uint16",
-    "Uint32",
-    "Uint64",
+    *types.__all__,
     *_MODULES,
     *_NAMESPACES,
     *_HOMES,

@@ -9,11 +9,11 @@ from fly_dialect.layouts.integers import Int
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
+from fly_trace.gpu.immediates import number
 from fly_trace.layouts.int_tuples import IntTuple
 from fly_trace.values import integer_ops
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import I32, I64
-from fly_trace.values.immediates import number
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import promise
 

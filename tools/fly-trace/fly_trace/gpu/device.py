@@ -13,7 +13,7 @@ from fly_trace.memory.pointers import converted
 from fly_trace.memory.tensors import Tensor
 from fly_trace.signatures.strides import c_strides
 from fly_trace.values.conversion import convert, scalar
-from fly_trace.values.dtypes import BOOL, I8, I16, I32, I64, U32, DType
+from fly_trace.values.dtypes import BOOL, I8, I16, I32, I64, I128, U32, DType
 from fly_trace.values.math_functions import where
 from fly_trace.values.scalars import Scalar
 
@@ -259,14 +259,17 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
         moved = move(builder.one("arith.extui", "i32", raw), "i32")
         raw = builder.one("arith.trunci", bits, moved)
     else:
-        half = builder.constant(32, I64)
-        high = builder.one("arith.shrui", "i64", raw, half)
-        pieces = [
-            builder.one("arith.extui", "i64", move(builder.one("arith.trunci", "i32", part), "i32"))
-            for part in (raw, high)
+        whole = I64 if dtype.bits == 64 else I128
+        places = [builder.constant(place, whole) for place in range(32, dtype.bits, 32)]
+        parts = [raw, *(builder.one("arith.shrui", bits, raw, place) for place in places)]
+        words = [
+            builder.one("arith.extui", bits, move(builder.one("arith.trunci", "i32", part), "i32"))
+            for part in parts
         ]
-        shifted = builder.one("arith.shli", "i64", pieces[1], half)
-        raw = builder.one("arith.ori", "i64", pieces[0], shifted)
+        raw = words[0]
+        for word, place in zip(words[1:], places, strict=True):
+            shifted = builder.one("arith.shli", bits, word, place)
+            raw = builder.one("arith.ori", bits, raw, shifted)
     return Scalar(dtype, builder.one("arith.bitcast", dtype.ir, raw) if dtype.is_float else raw)
 
 
@@ -321,7 +324,7 @@ def _atomic_target(name: str, target: Any, index: Any, floats: bool) -> tuple[Bu
     if not isinstance(target, Tensor):
         tracing.refuse(f"fx.atomic_{name} takes a tensor first, not {describe(target)}")
     dtype = target.dtype
-    if dtype in (I8, I16, BOOL) or dtype.bits < 32 or (dtype.is_float and not floats):
+    if dtype in (I8, I16, BOOL) or dtype.bits not in (32, 64) or (dtype.is_float and not floats):
         allowed = "i32, i64, u32, u64" + (", f32, f64" if floats else "")
         tracing.refuse(f"fx.atomic_{name} supports {allowed}, but {target.name} has {dtype.name}")
     coordinate = target.coordinate(builder, index)

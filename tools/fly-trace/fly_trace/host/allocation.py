@@ -113,6 +113,8 @@ def _allocated(
         tracing.refuse(f"{what} takes an element type, not {describe(dtype)}")
     if dtype.is_packed:
         tracing.refuse(f"{what}: elements of {dtype.name} are no whole bytes", "allocate fx.Uint8")
+    if not dtype.has_arrays:
+        tracing.refuse(f"{what}: there are no arrays of {dtype.name}", "allocate fx.Int64")
     allocation = Allocation() if allocation is None else allocation
     if not isinstance(allocation, Allocation):
         tracing.refuse(f"{what} takes an fx.Allocation, not {describe(allocation)}")

@@ -20,9 +20,8 @@ from fly_trace.values.dtypes import (
     U8,
     DType,
     PromotionError,
-    promote,
-    weak,
 )
+from fly_trace.values.promotion import promote, weak
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import vector_ir
 from fly_trace.values.vectors import Vector

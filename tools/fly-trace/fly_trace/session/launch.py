@@ -125,6 +125,12 @@ def prepare(
         Argument(name, _as_declared(builder, kernel, parameters[name], value))
         for name, value in bound.arguments.items()
     )
+    for one in made:
+        if isinstance(one.value, Scalar) and not one.value.dtype.has_arrays:
+            tracing.refuse(
+                f"{one.name} of {kernel.name} is {one.value.dtype.name}, which launches can't pass",
+                "pass its halves as fx.Int64, and join them in the kernel",
+            )
     return KernelCall(builder, module, kernel, made, locations.here())
 
 

@@ -286,6 +286,17 @@ def _passable(name: str, kind: ParameterType) -> ParameterType:
             f"{name} is a scalar of type {kind.dtype.name}, which has no arithmetic",
             hint="pass it as fx.Float32 or fx.Int32, and convert it in the kernel",
         )
+    if isinstance(kind, ScalarType) and not kind.dtype.has_arrays:
+        raise UsageError(
+            f"{name} is a scalar of type {kind.dtype.name}, which launches can't pass",
+            hint="pass its halves as fx.Int64, and join them in the kernel",
+        )
+    if isinstance(kind, TensorType) and not kind.dtype.is_packed and not kind.dtype.has_arrays:
+        raise UsageError(
+            f"{name} is a tensor of {kind.dtype.name}, of which there are no arrays",
+            hint="pass a tensor of fx.Int64, and view it in the kernel:"
+            f" fx.recast_iter(fx.{kind.dtype.title}, fx.get_iter({name}))",
+        )
     if isinstance(kind, TensorType) and kind.dtype.is_packed:
         raise UsageError(
             f"{name} is a tensor of {kind.dtype.name}, whose elements are not whole bytes",

@@ -6,7 +6,7 @@
   negative number). A dynamic negative amount counts as a large one.
 - The host function's integers have 64 bits, whatever their parameters' types.
 
-`dtypes.PROMOTION` gives the type of an operation on two types.
+`promotion` has the type of an operation on two types.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.values import integer_ops
+from fly_trace.values import comparison, integer_ops, promotion
 from fly_trace.values.conversion import checked, convert
-from fly_trace.values.dtypes import BOOL, F32, I64, DType, check_computes, default, promote, weak
+from fly_trace.values.dtypes import BOOL, F32, I64, DType
+from fly_trace.values.elementwise import PREDICATES, Elementwise
+from fly_trace.values.promotion import check_computes
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
@@ -46,15 +48,6 @@ SIGNS = {
     "gt": ">",
     "ge": ">=",
 }
-# comparison → predicates of arith.cmpi (signed, unsigned) and arith.cmpf (unordered only for !=).
-PREDICATES = {
-    "eq": (0, 0, 1),
-    "ne": (1, 1, 13),
-    "lt": (2, 6, 4),
-    "le": (3, 7, 5),
-    "gt": (4, 8, 2),
-    "ge": (5, 9, 3),
-}
 PLAIN = {
     "add": ("arith.addi", "arith.addf"),
     "sub": ("arith.subi", "arith.subf"),
@@ -65,13 +58,16 @@ BITS = {"and": "arith.andi", "or": "arith.ori", "xor": "arith.xori"}
 
 def common(a: Any, b: Any) -> DType:
     """The promoted type of two operands, at least one of them a Scalar."""
-    if isinstance(a, Scalar):
-        if isinstance(b, Scalar):
-            return a.dtype if a.dtype is b.dtype else checked(promote, a.dtype, b.dtype)
-        return checked(weak, b, a.dtype)
-    if isinstance(b, Scalar):
-        return checked(weak, a, b.dtype)
-    return checked(promote, checked(default, a), checked(default, b))
+    return checked(promotion.common, a, b)
+
+
+def computed(operation: str, dtype: DType, *operands: Any) -> DType:
+    """What the operands of an operation, of the common type `dtype`, are converted to."""
+    found = checked(promotion.operated, operation, dtype)
+    if found is None:
+        found = " and ".join(describe(operand) for operand in operands)
+        tracing.refuse(f"`{SIGNS[operation]}` needs integers, not {found}")
+    return found
 
 
 def binary(operation: str, a: Any, b: Any) -> Any:
@@ -81,36 +77,27 @@ def binary(operation: str, a: Any, b: Any) -> Any:
         if not isinstance(operand, (Scalar, bool, int, float)):
             return NotImplemented
     builder = tracing.current(f"`{SIGNS[operation]}` on a typed value")
-    dtype = common(a, b)
-    checked(check_computes, dtype)
     if operation in PREDICATES:
-        return compare(builder, operation, a, b, dtype)
+        return compare(builder, operation, a, b)
+    if operation == "divmod":
+        return binary("floordiv", a, b), binary("mod", a, b)
+    shifts = operation in ("lshift", "rshift")
+    dtype = checked(promotion.shifted if shifts else promotion.common, a, b)
+    checked(check_computes, dtype)
     if builder.host:
         if dtype.is_float or operation == "truediv":
             refuse_host_float()
         dtype = I64
-    if operation == "divmod":
-        return binary("floordiv", a, b), binary("mod", a, b)
-    if operation in ("lshift", "rshift"):
-        _need_integers(operation, a, b, dtype)
+    dtype = computed(operation, dtype, a, b)
+    if shifts:
         x, by = builder.ssa(convert(a, dtype)), b.number if isinstance(b, Scalar) else b
         if by is None:
-            by = builder.ssa(convert(b, dtype))
+            by = builder.ssa(convert(_amount(b, dtype), dtype))
         assert not isinstance(by, float), "floats were refused"
         return Scalar(dtype, integer_ops.shift(builder, operation, x, by, dtype))
-    if operation in BITS:
-        if dtype.is_float:
-            _need_integers(operation, a, b, dtype)
-        x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
-        return Scalar(dtype, builder.one(BITS[operation], dtype.ir, x, y))
-    if dtype.is_bool:
-        tracing.refuse(
-            f"`{SIGNS[operation]}` of two bools is a count in Python and a bool in NumPy",
-            "convert one of them, as in fx.Int32(x); or use &, | and ^",
-        )
-    if operation == "truediv" and not dtype.is_float:
-        dtype = F32
     x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
+    if operation in BITS:
+        return Scalar(dtype, builder.one(BITS[operation], dtype.ir, x, y))
     if operation in PLAIN:
         name = PLAIN[operation][dtype.is_float]
         return Scalar(dtype, builder.one(name, dtype.ir, x, y))
@@ -124,6 +111,16 @@ def binary(operation: str, a: Any, b: Any) -> Any:
     return Scalar(dtype, integer_ops.division(builder, operation, x, y, known, dtype))
 
 
+def _amount(by: Scalar, dtype: DType) -> Scalar:
+    """A dynamic amount of a shift of a value of `dtype`, limited to what every amount of the width
+    or more does, if it may not fit. (A negative one counts as a large one.)"""
+    if by.dtype.bits <= dtype.bits:
+        return by
+    builder = tracing.current("a shift")
+    most = builder.constant(dtype.bits, by.dtype)
+    return Scalar(by.dtype, builder.one("arith.minui", by.dtype.ir, builder.ssa(by), most))
+
+
 def refuse_host_float() -> NoReturn:
     tracing.refuse(
         "the host function computes with integers only: its results are grids, blocks and"
@@ -132,47 +129,47 @@ def refuse_host_float() -> NoReturn:
     )
 
 
-def _need_integers(operation: str, a: Any, b: Any, dtype: DType) -> None:
-    if dtype.is_float or (dtype.is_bool and operation in ("lshift", "rshift")):
-        found = " and ".join(describe(operand) for operand in (a, b))
-        tracing.refuse(f"`{SIGNS[operation]}` needs integers, not {found}")
-
-
-def compare(builder: Builder, operation: str, a: Any, b: Any, dtype: DType) -> Scalar:
-    """Compares two operands; returns a bool. Python numbers are known to fit `dtype`, because
-    `common` refuses others."""
+def compare(builder: Builder, operation: str, a: Any, b: Any) -> Scalar:
+    """Compares two operands; returns a bool. Python numbers are known to fit the other operand's
+    type, because `common` refuses others."""
+    if isinstance(a, Scalar) and isinstance(b, Scalar) and a.dtype is not b.dtype:
+        if comparison.holds(b.dtype, a.number):
+            a = convert(a, b.dtype)
+        elif comparison.holds(a.dtype, b.number):
+            b = convert(b, a.dtype)
+    types = [x.dtype if isinstance(x, Scalar) else None for x in (a, b)]
+    if types[0] is None or types[1] is None:
+        types = [common(a, b)] * 2
+    first, second = types
+    assert first is not None
+    assert second is not None
+    checked(check_computes, first, second)
     if builder.host:
-        if dtype.is_float:
+        if first.is_float or second.is_float:
             tracing.refuse(
                 "the host function computes with integers only",
                 "compare floats in the kernel",
             )
-        dtype = I64
-    x, y = (builder.ssa(convert(operand, dtype)) for operand in (a, b))
-    signed, unsigned, ordered = PREDICATES[operation]
-    if dtype.is_float:
-        name, predicate = "arith.cmpf", ordered
-    else:
-        name, predicate = "arith.cmpi", signed if dtype.kind == "int" else unsigned
-    return Scalar(BOOL, builder.one(name, "i1", x, y, predicate=builder.integer(predicate, "i64")))
+        first = second = I64
+    x, y = builder.ssa(convert(a, first)), builder.ssa(convert(b, second))
+    made = comparison.compare(Elementwise(builder), operation, x, first, y, second)
+    return Scalar(BOOL, made)
 
 
 def unary(operation: str, a: Scalar) -> Scalar:
     builder = tracing.current(f"`{operation}` of a typed value")
-    if operation == "pos":
-        return a
-    dtype = a.dtype
-    checked(check_computes, dtype)
+    checked(check_computes, a.dtype)
+    dtype = checked(promotion.operated, operation, a.dtype)
+    if dtype is None:
+        tracing.refuse(f"`~` needs an integer or a bool, not {describe(a)}")
     if operation == "invert":
-        if dtype.is_float:
-            tracing.refuse(f"`~` needs an integer or a bool, not {describe(a)}")
         ones = builder.constant(1 if dtype.is_bool else -1, dtype)
         return Scalar(dtype, builder.one("arith.xori", dtype.ir, builder.ssa(a), ones))
-    if dtype.is_bool:
-        sign = {"neg": "`-`"}.get(operation, operation)
-        tracing.refuse(f"{sign} of a bool", "convert it first, as in fx.Int32(x)")
+    if operation == "pos":
+        return convert(a, dtype)
     if builder.host:
         a, dtype = convert(a, I64), I64
+    a = convert(a, dtype)
     x = builder.ssa(a)
     if operation == "abs":
         if dtype.is_float:

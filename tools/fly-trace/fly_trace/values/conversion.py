@@ -8,7 +8,10 @@ from fly_common.quoting import quoted
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.values.dtypes import F32, I32, DType, PromotionError, check_fits, default, rounded
+from fly_trace.values.dtypes import DType, PromotionError, check_fits, rounded
+from fly_trace.values.elementwise import Elementwise
+from fly_trace.values.promotion import default
+from fly_trace.values.rounding import converted, mode_of
 from fly_trace.values.scalars import Number, Scalar
 
 
@@ -41,44 +44,27 @@ def convert(value: Any, dtype: DType) -> Scalar:
     if value.number is not None:
         return Scalar(dtype, number=_number(value.number, dtype, wraps=True))
     builder = tracing.current(f"fx.{dtype.title}(…)")
-    if dtype.is_bool and value.dtype.is_narrow:
-        value = convert(value, F32 if value.dtype.is_float else I32)
-    x, source = builder.ssa(value), value.dtype
-    if dtype.is_bool:
-        zero = builder.constant(0, source)
-        name, predicate = ("arith.cmpf", 13) if source.is_float else ("arith.cmpi", 1)
-        number = builder.integer(predicate, "i64")
-        return Scalar(dtype, builder.one(name, "i1", x, zero, predicate=number))
-    for name, kind in steps(source, dtype):
-        x = builder.one(name, kind, x)
-    return Scalar(dtype, x)
+    made = Elementwise(builder).convert(builder.ssa(value), value.dtype, dtype)
+    return Scalar(dtype, made)
 
 
-def steps(source: DType, dtype: DType) -> list[tuple[str, str]]:
-    """The ops that convert from `source` to `dtype`, which is not a bool, each with its result
-    type. Narrow floats are only converted to and from f32, like the hardware's instructions."""
-    if source.is_narrow and source.is_float:
-        rest = [] if dtype is F32 else steps(F32, dtype)
-        return [("arith.extf", "f32"), *rest]
-    if dtype.is_narrow and dtype.is_float:
-        first = [] if source is F32 else steps(source, F32)
-        return [*first, ("arith.truncf", dtype.ir)]
-    if source.is_float and dtype.is_float:
-        if dtype.bits > source.bits:
-            return [("arith.extf", dtype.ir)]
-        if dtype.bits < source.bits:
-            return [("arith.truncf", dtype.ir)]
-        # f16 and bf16 have different ranges: convert through f32, which contains both.
-        return [("arith.extf", "f32"), ("arith.truncf", dtype.ir)]
-    if source.is_float:
-        return [("arith.fptosi" if dtype.is_signed else "arith.fptoui", dtype.ir)]
-    if dtype.is_float:
-        return [("arith.sitofp" if source.kind == "int" else "arith.uitofp", dtype.ir)]
-    if dtype.bits == source.bits:
-        return []
-    if dtype.bits < source.bits:
-        return [("arith.trunci", dtype.ir)]
-    return [("arith.extsi" if source.kind == "int" else "arith.extui", dtype.ir)]
+def to(
+    value: Scalar,
+    dtype: DType,
+    *,
+    rounding: str | None = None,
+    saturate: bool = False,
+    rounding_mode: str | None = None,
+) -> Scalar:
+    """`x.to(dtype)`. `rounding` is to_nearest_even, toward_zero, downward or upward (FlyDSL's name
+    is `rounding_mode`). With `saturate`, a number beyond the type's range becomes its greatest or
+    least one, and NaN the integer 0."""
+    mode = mode_of(rounding if rounding_mode is None else rounding_mode)
+    if mode is None and not saturate:
+        return convert(value, dtype)
+    builder = tracing.kernel("a conversion with rounding or saturation")
+    ops = Elementwise(builder)
+    return Scalar(dtype, converted(ops, builder.ssa(value), value.dtype, dtype, mode, saturate))
 
 
 def _number(number: Number, dtype: DType, wraps: bool = False) -> Number:

@@ -1,15 +1,4 @@
-"""The element types and their promotion table.
-
-PROMOTION gives the result type for two typed values. If one operand is a Python number, it is weak:
-it takes the other's type if its kind allows that (`weak`). For example, `x_f32 * 2.0` stays f32 and
-`i_i32 + 1` stays i32. A number that does not fit is refused, never wrapped.
-
-Differences from NumPy are intentional:
- - An integer and a float give the float's type (NumPy: i32 and f32 give f64), because f64 is slow
-   on most GPUs and rarely intended.
- - The default float is f32 (NumPy: f64): int / int and i32 * 2.0 are f32, as in PyTorch.
- - u64 with a signed integer is refused (NumPy: f64, which loses bits silently).
- - bf16, which NumPy lacks, gives f32 with f16.
+"""The element types. `promotion` has the type of an operation on two of them.
 
 The types in STORED are only formats for memory and matrix instructions: their values are loaded,
 stored, moved and converted, but there is no arithmetic in them.
@@ -21,7 +10,6 @@ import struct
 from typing import TYPE_CHECKING, Any
 
 from fly_common.quoting import quoted
-from fly_common.record import record
 from fly_numerics.element_types import ELEMENT_TYPES, ElementType
 from fly_numerics.small_floats import FORMATS
 
@@ -30,9 +18,29 @@ class PromotionError(TypeError):
     """Two types that cannot be combined, or a Python number that does not fit."""
 
 
-@record
-class DType:
-    """An element type. A call converts: `fx.Float32(x)`. `kind` is bool, int, uint or float."""
+class _Family(type):
+    """The metaclass of types of numbers: an instance of one is a number whose `dtype` is a subclass
+    of it."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return getattr(type(value), "is_number", False) and issubclass(value.dtype, cls)
+
+
+class Numeric(metaclass=_Family):
+    """All types of numbers."""
+
+
+class Integer(Numeric):
+    """The integer types, without Boolean."""
+
+
+class Float(Numeric):
+    """The floating-point types."""
+
+
+class DType(_Family):
+    """The metaclass of the element types: `fx.Float32` is a class. A call converts:
+    `fx.Float32(x)`. `kind` is bool, int, uint or float."""
 
     name: str  # f32, as in signatures
     title: str  # Float32, as in kernels
@@ -40,73 +48,87 @@ class DType:
     bits: int
 
     @property
-    def is_float(self) -> bool:
-        return self.kind == "float"
+    def width(cls) -> int:
+        """The number of bits."""
+        return cls.bits
 
     @property
-    def is_integer(self) -> bool:
-        return self.kind in ("int", "uint")
+    def is_float(cls) -> bool:
+        return cls.kind == "float"
 
     @property
-    def is_narrow(self) -> bool:
+    def is_integer(cls) -> bool:
+        return cls.kind in ("int", "uint")
+
+    @property
+    def is_narrow(cls) -> bool:
         """Whether there is no arithmetic in it: a float of 8 bits or less, an integer of 4."""
-        return self.name in STORED
+        return cls.name in STORED
 
     @property
-    def is_packed(self) -> bool:
+    def is_packed(cls) -> bool:
         """Whether several elements share a byte of memory. (A bool takes a whole byte.)"""
-        return self.is_narrow and self.bits < 8
+        return cls.is_narrow and cls.bits < 8
 
     @property
-    def is_signed(self) -> bool:
-        return self.kind != "uint"
+    def has_arrays(cls) -> bool:
+        """Whether there are arrays of it, if only of its bits: what launches can pass."""
+        return bool(ELEMENT_TYPES[cls.name].numpy)
 
     @property
-    def is_bool(self) -> bool:
-        return self.kind == "bool"
+    def is_signed(cls) -> bool:
+        return cls.kind != "uint"
 
     @property
-    def bytes(self) -> int:
+    def is_bool(cls) -> bool:
+        return cls.kind == "bool"
+
+    @property
+    def bytes(cls) -> int:
         """The size of a single element in memory; several of less than 8 bits share a byte."""
-        return max(1, self.bits // 8)
+        return max(1, cls.bits // 8)
 
-    def bytes_of(self, count: Any) -> Any:
+    def bytes_of(cls, count: Any) -> Any:
         """The size of `count` consecutive elements in memory, for a number or a Scalar."""
-        return -(-count * self.bits // 8) if self.is_packed else count * self.bytes
+        return -(-count * cls.bits // 8) if cls.is_packed else count * cls.bytes
 
     @property
-    def ir(self) -> str:
+    def ir(cls) -> str:
         """The MLIR type of a value in registers; integers are signless."""
-        return self.name if self.is_float else f"i{self.bits}"
+        return cls.name if cls.is_float else f"i{cls.bits}"
 
     @property
-    def memory(self) -> str:
+    def memory(cls) -> str:
         """The MLIR type of an element in memory: a bool is a byte."""
-        return "i8" if self.is_bool else self.ir
+        return "i8" if cls.is_bool else cls.ir
 
     @property
-    def range(self) -> tuple[int, int]:
+    def range(cls) -> tuple[int, int]:
         """The least and the greatest integer."""
-        if self.kind == "int":
-            return -(1 << (self.bits - 1)), (1 << (self.bits - 1)) - 1
-        return 0, (1 << self.bits) - 1
+        if cls.kind == "int":
+            return -(1 << (cls.bits - 1)), (1 << (cls.bits - 1)) - 1
+        return 0, (1 << cls.bits) - 1
 
     if TYPE_CHECKING:
         # Installed by `operators`.
-        def __call__(self, value: Any) -> Any: ...
+        def __call__(cls, value: Any) -> Any: ...
 
-    def __instancecheck__(self, value: Any) -> bool:
-        return getattr(value, "dtype", None) is self
+    def __repr__(cls) -> str:
+        return f"fx.{cls.title}"
 
-    def __repr__(self) -> str:
-        return f"fx.{self.title}"
 
-    def __reduce__(self) -> Any:
-        return named, (self.name,)
-
+# The bits of a float's fraction, with the implicit one: integers up to 2**bits are exact.
+FRACTION_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
 # The least magnitude that rounds to infinity, by type.
 OVERFLOW = {"f16": 65520.0, "bf16": 3.3961775292304957e38, "f32": 3.4028235677973366e38}
+
+
+def greatest(dtype: DType) -> float:
+    """The greatest finite number of a float with arithmetic."""
+    most = {"f16": 15, "bf16": 127, "f32": 127, "f64": 1023}[dtype.name]
+    return (2 - 2.0 ** (1 - FRACTION_BITS[dtype.name])) * 2.0**most
+
 
 _TITLES = {"int": "Int", "uint": "Uint", "float": "Float"}
 
@@ -120,18 +142,25 @@ def _title(row: ElementType) -> str:
     return _TITLES[row.kind] + row.name[1:]
 
 
+_BASES = {"bool": Numeric, "int": Integer, "uint": Integer, "float": Float}
+
+
+def _made(row: ElementType) -> DType:
+    title = _title(row)
+    fields = {"name": row.name, "title": title, "kind": row.kind, "bits": row.bits}
+    made = DType(title, (_BASES[row.kind],), {"__module__": __name__, **fields})
+    globals()[title] = made  # where pickle and others look a class up
+    return made
+
+
 def _rows(computes: bool) -> tuple[DType, ...]:
-    return tuple(
-        DType(row.name, _title(row), row.kind, row.bits)
-        for row in ELEMENT_TYPES.values()
-        if row.computes == computes
-    )
+    return tuple(_made(row) for row in ELEMENT_TYPES.values() if row.computes == computes)
 
 
 _TYPES = _rows(computes=True)
 # The types with arithmetic.
 DTYPES = {dtype.name: dtype for dtype in _TYPES}
-BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 = _TYPES
+BOOL, I8, I16, I32, I64, I128, U8, U16, U32, U64, U128, F16, BF16, F32, F64 = _TYPES
 STORED = {dtype.name: dtype for dtype in _rows(computes=False)}
 
 
@@ -142,62 +171,6 @@ EVERY = DTYPES | STORED
 def named(name: str) -> DType:
     """The type with the short name `name`."""
     return EVERY[name]
-
-
-# The promotion table. `----` is refused. docs/language.md shows it; a test compares the two.
-PROMOTION_TEXT = """
-       bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64
- bool  bool i8   i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64
- i8    i8   i8   i16  i32  i64  i16  i32  i64  ---- f16  bf16 f32  f64
- i16   i16  i16  i16  i32  i64  i16  i32  i64  ---- f16  bf16 f32  f64
- i32   i32  i32  i32  i32  i64  i32  i32  i64  ---- f16  bf16 f32  f64
- i64   i64  i64  i64  i64  i64  i64  i64  i64  ---- f16  bf16 f32  f64
- u8    u8   i16  i16  i32  i64  u8   u16  u32  u64  f16  bf16 f32  f64
- u16   u16  i32  i32  i32  i64  u16  u16  u32  u64  f16  bf16 f32  f64
- u32   u32  i64  i64  i64  i64  u32  u32  u32  u64  f16  bf16 f32  f64
- u64   u64  ---- ---- ---- ---- u64  u64  u64  u64  f16  bf16 f32  f64
- f16   f16  f16  f16  f16  f16  f16  f16  f16  f16  f16  f32  f32  f64
- bf16  bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 bf16 f32  bf16 f32  f64
- f32   f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f64
- f64   f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64
-"""
-
-
-def _table(text: str) -> dict[tuple[DType, DType], DType | None]:
-    head, *rows = (line.split() for line in text.strip().splitlines())
-    return {
-        (DTYPES[row], DTYPES[column]): DTYPES.get(cell)
-        for row, *cells in rows
-        for column, cell in zip(head, cells, strict=True)
-    }
-
-
-PROMOTION = _table(PROMOTION_TEXT)
-
-
-def promote(a: DType, b: DType) -> DType:
-    """The type of an operation on `a` and `b`. Raises PromotionError if the table refuses it."""
-    if a is b:
-        return a
-    check_computes(a, b)
-    result = PROMOTION[a, b]
-    if result is None:
-        raise PromotionError(
-            f"{a.name} and {b.name} have no common type that can represent every value;"
-            " convert one of them, as in fx.Int64(x)"
-        )
-    return result
-
-
-def check_computes(*dtypes: DType) -> None:
-    """Raises PromotionError if there is no arithmetic in one of them."""
-    for dtype in dtypes:
-        if dtype.is_narrow:
-            wide = "Float32" if dtype.is_float else "Int32"
-            raise PromotionError(
-                f"{dtype.name} is a storage-only type without arithmetic;"
-                f" convert it, as in x.to(fx.{wide})"
-            )
 
 
 def rounded(number: float, dtype: DType) -> float:
@@ -216,35 +189,6 @@ def rounded(number: float, dtype: DType) -> float:
         return struct.unpack("<d", struct.pack("<Q", low >> 45 << 45))[0]
     code = "<f" if dtype.name == "f32" else "<e"
     return struct.unpack(code, struct.pack(code, number))[0]
-
-
-def default(number: bool | int | float) -> DType:
-    """The default type of a Python number: bool, i32 (i64 if it does not fit), f32."""
-    if isinstance(number, bool):
-        return BOOL
-    if isinstance(number, int):
-        for dtype in (I32, I64):
-            low, high = dtype.range
-            if low <= number <= high:
-                return dtype
-        raise PromotionError(f"{quoted(number)} doesn't fit in 64 bits")
-    return F32
-
-
-def weak(number: bool | int | float, dtype: DType) -> DType:
-    """The type of an operation on a Python number and a value of `dtype`. Raises PromotionError if
-    the number does not fit."""
-    if isinstance(number, bool):
-        return dtype
-    if isinstance(number, int):
-        if dtype.is_bool:
-            return default(number)
-        check_fits(number, dtype)
-        return dtype
-    if not dtype.is_float:
-        return F32
-    check_fits(number, dtype)
-    return dtype
 
 
 def check_fits(number: bool | int | float, dtype: DType) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values import integer_ops
-from fly_trace.values.arithmetic import binary, common, refuse_host_float
+from fly_trace.values.arithmetic import binary, common, computed, refuse_host_float
 from fly_trace.values.conversion import checked, convert, scalar
-from fly_trace.values.dtypes import BOOL, F32, I32, I64, DType, check_computes
+from fly_trace.values.dtypes import BOOL, F32, I32, I64, DType
 from fly_trace.values.fast_math import Flags, of_op
+from fly_trace.values.promotion import check_computes
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
@@ -159,8 +160,9 @@ def power(a: Any, b: Any) -> Any:
             refuse_host_float()
         dtype = I64
     exponent = b.number if isinstance(b, Scalar) else b
-    if dtype.is_integer or dtype.is_bool:
-        if not isinstance(exponent, int) or exponent < 0 or dtype.is_bool:
+    dtype = computed("pow", dtype, a, b)
+    if dtype.is_integer:
+        if not isinstance(exponent, int) or exponent < 0:
             tracing.refuse(
                 "an integer power needs an exponent that is known while tracing and not negative",
                 "convert the base to a float, as in fx.Float32(x) ** y",

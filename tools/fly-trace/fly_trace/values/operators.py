@@ -47,6 +47,6 @@ def _binary(operation: str, a: Any, b: Any) -> Any:
 
 
 install(Scalar, _binary, arithmetic.unary)
-setattr(Scalar, "to", conversion.convert)  # noqa: B010
+setattr(Scalar, "to", conversion.to)  # noqa: B010
 setattr(Scalar, "bitcast", conversion.bitcast)  # noqa: B010
 setattr(DType, "__call__", lambda self, value: conversion.convert(value, self))  # noqa: B010

@@ -26,6 +26,7 @@ class Scalar:
     """
 
     __slots__ = ("dtype", "leaf", "number", "value")
+    is_number = True  # `isinstance(x, fx.Float32)` asks for its dtype
 
     def __init__(
         self,
@@ -64,7 +65,14 @@ class Scalar:
         def __neg__(self) -> Any: ...
         def __invert__(self) -> Any: ...
         def __abs__(self) -> Any: ...
-        def to(self, dtype: DType) -> Scalar: ...
+        def to(
+            self,
+            dtype: DType,
+            *,
+            rounding: str | None = None,
+            saturate: bool = False,
+            rounding_mode: str | None = None,
+        ) -> Scalar: ...
         def bitcast(self, dtype: DType) -> Scalar: ...
 
     def unpack(self) -> Scalar:

@@ -1,7 +1,6 @@
 """Operators and conversions on vectors: those of scalars, applied elementwise.
 
-A Python number is weak, as for scalars. A scalar of the same kind takes the vector's element type,
-as in PyTorch, and so do coordinates: an i64 extent does not widen i32 offsets.
+The types are promoted by the same table: a Python number is weak, a typed scalar is not.
 """
 
 from __future__ import annotations
@@ -11,9 +10,14 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from fly_trace.core import tracing
-from fly_trace.values import arithmetic, conversion, math_functions
-from fly_trace.values.arithmetic import BITS, PLAIN, PREDICATES, SIGNS
-from fly_trace.values.dtypes import BOOL, F32, I32, DType, check_computes, promote, weak
+from fly_trace.core.tracing import describe
+from fly_trace.values import arithmetic, comparison, conversion, math_functions, promotion
+from fly_trace.values.arithmetic import BITS, PLAIN, SIGNS
+from fly_trace.values.dtypes import BOOL, DType
+from fly_trace.values.elementwise import PREDICATES, Elementwise
+from fly_trace.values.promotion import check_computes
+from fly_trace.values.rounding import converted
+from fly_trace.values.rounding import mode_of as rounding_of
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import Shape, broadcast, count, flat, vector_ir
 from fly_trace.values.vector_values import Vector
@@ -22,40 +26,24 @@ if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
 
 
-def convert(vector: Vector, dtype: DType) -> Vector:
-    """Converts each element, as `fx.Float16(x)` converts a scalar."""
+def convert(
+    vector: Vector,
+    dtype: DType,
+    *,
+    rounding: str | None = None,
+    saturate: bool = False,
+    rounding_mode: str | None = None,
+) -> Vector:
+    """Converts each element, as `x.to(…)` converts a scalar."""
+    mode = rounding_of(rounding if rounding_mode is None else rounding_mode)
     if dtype is vector.dtype:
         return vector
-    builder = tracing.current("a conversion")
-    if dtype.is_bool:
-        if vector.dtype.is_narrow:
-            vector = convert(vector, F32 if vector.dtype.is_float else I32)
-        return binary("ne", vector, 0.0 if vector.dtype.is_float else 0)
-    value = vector.value
-    for name, kind in conversion.steps(vector.dtype, dtype):
-        value = builder.one(name, f"vector<{vector.numel}x{kind}>", value)
-    return Vector(value, vector.shape, dtype)
-
-
-def element_dtype(a: Any, b: Any) -> DType:
-    """The promoted element type of two operands, at least one of them a vector."""
-    if isinstance(a, Vector) and isinstance(b, Vector):
-        if a.are_coordinates != b.are_coordinates:
-            vector, other = (b, a) if a.are_coordinates else (a, b)
-            return _unwidened_dtype(vector, other.dtype)
-        return conversion.checked(promote, a.dtype, b.dtype)
-    vector, other = (a, b) if isinstance(a, Vector) else (b, a)
-    if not isinstance(other, Scalar):
-        return conversion.checked(weak, other, vector.dtype)
-    return _unwidened_dtype(vector, other.dtype)
-
-
-def _unwidened_dtype(vector: Vector, weak: DType) -> DType:
-    """The element type of an operation on a vector and an operand that does not widen it: a scalar
-    or coordinates."""
-    if weak.is_bool or (weak.is_float == vector.dtype.is_float and not vector.dtype.is_bool):
-        return vector.dtype
-    return conversion.checked(promote, vector.dtype, weak)
+    ops = Elementwise(tracing.current("a conversion"), vector.numel)
+    if mode is None and not saturate:
+        made = ops.convert(vector.value, vector.dtype, dtype)
+    else:
+        made = converted(ops, vector.value, vector.dtype, dtype, mode, saturate)
+    return Vector(made, vector.shape, dtype)
 
 
 def _meeting_shape(*operands: Any) -> Shape:
@@ -78,24 +66,20 @@ def binary(operation: str, a: Any, b: Any) -> Any:
         if not isinstance(operand, (Vector, Scalar, bool, int, float)):
             return NotImplemented
     builder = tracing.current(f"`{SIGNS[operation]}` on a vector")
-    dtype, shape = element_dtype(a, b), _meeting_shape(a, b)
-    conversion.checked(check_computes, dtype)
+    shape = _meeting_shape(a, b)
+    if operation in PREDICATES:
+        return _compare(builder, operation, a, b, shape)
     if operation == "divmod":
         return binary("floordiv", a, b), binary("mod", a, b)
-    if operation == "truediv" and not dtype.is_float:
-        dtype = F32
-    if operation in PREDICATES:
-        return _compare(builder, operation, a, b, dtype, shape)
-    if dtype.is_bool and operation not in BITS:
-        tracing.refuse(f"`{SIGNS[operation]}` of bools", "convert them, as in v.to(fx.Int32)")
-    if operation in PLAIN:
-        name = PLAIN[operation][dtype.is_float]
-    elif operation in BITS and not dtype.is_float:
-        name = BITS[operation]
-    elif operation == "truediv":
+    if operation in ("floordiv", "mod", "pow", "lshift", "rshift"):
+        return _by_lanes(functools.partial(_scalar_binary, operation), shape, a, b)
+    dtype = arithmetic.common(a, b)
+    conversion.checked(check_computes, dtype)
+    dtype = arithmetic.computed(operation, dtype, a, b)
+    if operation == "truediv":
         name = "arith.divf"
     else:
-        return _by_lanes(functools.partial(_scalar_binary, operation), shape, a, b)
+        name = BITS[operation] if operation in BITS else PLAIN[operation][dtype.is_float]
     x, y = spread(a, dtype, shape), spread(b, dtype, shape)
     return Vector(builder.one(name, vector_ir(dtype, count(shape)), x, y), shape, dtype)
 
@@ -104,24 +88,24 @@ def _scalar_binary(operation: str, a: Any, b: Any) -> Any:
     return math_functions.power(a, b) if operation == "pow" else arithmetic.binary(operation, a, b)
 
 
-def _compare(
-    builder: Builder, operation: str, a: Any, b: Any, dtype: DType, shape: Shape
-) -> Vector:
-    signed, unsigned, ordered = PREDICATES[operation]
-    if dtype.is_float:
-        name, predicate = "arith.cmpf", ordered
+def _compare(builder: Builder, operation: str, a: Any, b: Any, shape: Shape) -> Vector:
+    for one, other in ((a, b), (b, a)):
+        if isinstance(one, Scalar) and comparison.holds(other.dtype, one.number):
+            a, b = (one.number, b) if one is a else (a, one.number)
+    if isinstance(a, (Vector, Scalar)) and isinstance(b, (Vector, Scalar)):
+        first, second = a.dtype, b.dtype
     else:
-        name, predicate = "arith.cmpi", signed if dtype.kind == "int" else unsigned
-    x, y = spread(a, dtype, shape), spread(b, dtype, shape)
-    number = builder.integer(predicate, "i64")
-    kind = vector_ir(BOOL, count(shape))
-    return Vector(builder.one(name, kind, x, y, predicate=number), shape, BOOL)
+        first = second = arithmetic.common(a, b)
+    conversion.checked(check_computes, first, second)
+    x, y = spread(a, first, shape), spread(b, second, shape)
+    ops = Elementwise(builder, count(shape))
+    return Vector(comparison.compare(ops, operation, x, first, y, second), shape, BOOL)
 
 
 def unary(operation: str, a: Vector) -> Vector:
-    if operation == "pos":
-        return a
     conversion.checked(check_computes, a.dtype)
+    if operation == "pos":
+        return convert(a, promotion.operated("pos", a.dtype) or a.dtype)
     if operation == "neg" and a.dtype.is_float:
         builder = tracing.current("`-` of a vector")
         return Vector(
@@ -135,9 +119,10 @@ def select(condition: Any, a: Any, b: Any) -> Vector:
     builder = tracing.current("a selection")
     if isinstance(condition, Vector) and not condition.dtype.is_bool:
         tracing.refuse(f"the condition must be of bools, not {condition.described}")
-    dtype = element_dtype(a, b) if isinstance(a, Vector) or isinstance(b, Vector) else None
-    if dtype is None:
-        dtype = math_functions.meet("where", a, b)
+    for operand in (a, b):
+        if not isinstance(operand, (Vector, Scalar, bool, int, float)):
+            tracing.refuse(f"a selection takes numbers and vectors, not {describe(operand)}")
+    dtype = arithmetic.common(a, b)
     shape = next(v.shape for v in (condition, a, b) if isinstance(v, Vector))
     x, y = spread(a, dtype, shape), spread(b, dtype, shape)
     test = (

@@ -13,7 +13,8 @@ from fly_common.quoting import quoted
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values import conversion
-from fly_trace.values.dtypes import DType, check_computes, default
+from fly_trace.values.dtypes import DType
+from fly_trace.values.promotion import check_computes, default
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import Shape, count, nested, selected, spread_places, vector_ir
 
@@ -237,5 +238,12 @@ class Vector:
         def __rmul__(self, other: Any) -> Vector: ...
         def __truediv__(self, other: Any) -> Vector: ...
         def __neg__(self) -> Vector: ...
-        def to(self, dtype: DType) -> Vector: ...
+        def to(
+            self,
+            dtype: DType,
+            *,
+            rounding: str | None = None,
+            saturate: bool = False,
+            rounding_mode: str | None = None,
+        ) -> Vector: ...
         def select(self, true_value: Any, false_value: Any) -> Vector: ...

@@ -14,4 +14,7 @@ ALL = frozenset(
         *("bar.warp.sync", "barrier.cta.sync.aligned.count", "barrier.cta.arrive.aligned.count"),
         *("nanosleep", "read.ptx.sreg.clock64"),
     )
-).union(f"llvm.{name}.f32" for name in ("maximum", "minimum", "sin", "cos", "tanh"))
+).union(
+    (f"llvm.{name}.f32" for name in ("maximum", "minimum", "sin", "cos", "tanh")),
+    (f"llvm.{name}.i{n}" for name in ("ctlz", "cttz", "ctpop") for n in (8, 16, 32, 64, 128)),
+)

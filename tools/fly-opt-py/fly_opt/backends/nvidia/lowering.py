@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 _PASSES = "fly_opt.backends.nvidia.passes"
 
 
+# Functions of integers, which convert-math-to-nvvm leaves, and whether LLVM's intrinsic has the
+# operand "zero is poison".
+INTEGERS = {"math.ctpop": False, "math.ctlz": True, "math.cttz": True}
+
+
 class CudaLowering:
     pipelines: Mapping[str, Pipeline] = {"cuda": cuda}
     passes: Mapping[str, str] = {
@@ -72,6 +77,8 @@ class CudaLowering:
         from fly_opt.backends.nvidia import formulas
         from fly_opt.passes.math.number import Number
 
+        if op.name in INTEGERS:
+            return lambda value: _integer_function(op.name, value)
         if _element(op) != "f32":
             return None
         approximate = _approximate(op) and op.name in formulas.APPROXIMATIONS
@@ -131,6 +138,20 @@ def _element(op: ir.Operation) -> str:
 
     kind = op.results[0].type
     return str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
+
+
+def _integer_function(name: str, value: ir.Value) -> ir.Value:
+    from fly_dialect.bindings import ir
+
+    from fly_opt.ir.intrinsics import call
+
+    operands = [value]
+    if INTEGERS[name]:
+        no = ir.IntegerAttr.get(ir.IntegerType.get_signless(1), 0)
+        operands.append(
+            ir.Operation.create("llvm.mlir.constant", [no.type], [], {"value": no}).result
+        )
+    return call(f"llvm.{name.partition('.')[2]}.{value.type}", value.type, operands)
 
 
 def _approximate(op: ir.Operation) -> bool:

@@ -76,14 +76,17 @@ class SelectMath(Pass):
 
         def collect(child: ir.Operation) -> ir.WalkResult:
             name = child.name
-            if (name.startswith("math.") and name not in NOT_FLOAT) or name == "arith.remf":
+            if name in NOT_FLOAT:
+                if lowerings[0].function(child.operation) is not None:
+                    found.append(child.operation)
+            elif name.startswith("math.") or name == "arith.remf":
                 found.append(child.operation)
             elif name in CONVERSIONS:
                 conversions.append(child.operation)
             return ir.WalkResult.ADVANCE
 
-        op.walk(collect)
         lowerings = interface.candidates(target_of(op))
+        op.walk(collect)
         load_upstream(op.context, interface.upstream_of(lowerings))
         chosen = interface.active.set(lowerings[0])
         try:

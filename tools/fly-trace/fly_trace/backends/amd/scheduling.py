@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace.core import tracing
-from fly_trace.values.immediates import number
+from fly_trace.gpu.immediates import number
 
 __all__ = [
     "asyncmark",

@@ -14,7 +14,7 @@ from fly_target.amd.waits import GFX9, GFX11, GFX12, Waits
 from fly_trace.backends.amd.arch import chosen
 from fly_trace.backends.amd.scheduling import emit
 from fly_trace.core import tracing
-from fly_trace.values.immediates import number
+from fly_trace.gpu.immediates import number
 
 __all__ = ["s_waitcnt"]
 

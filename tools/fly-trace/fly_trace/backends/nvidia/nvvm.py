@@ -12,9 +12,9 @@ from fly_target import registry
 from fly_trace.core import tracing
 from fly_trace.core.target import chip
 from fly_trace.core.tracing import describe
+from fly_trace.gpu.immediates import number
 from fly_trace.values.conversion import convert, scalar
 from fly_trace.values.dtypes import BOOL, I32, I64, U32, U64, DType
-from fly_trace.values.immediates import number
 from fly_trace.values.scalars import Scalar
 
 __all__ = [
