@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from cuda_modules import TWO, disassembled, from_llvm, manifest, module, ptxas
 from fly_common import cuda_toolkit, toolchain
+from fly_common.diagnostics import Warning
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
 from fly_common.process import limited
 from fly_host.section import SECTION
@@ -128,12 +129,12 @@ def test_without_ptxas_the_ptx_is_the_image(monkeypatch):
 
 
 def test_options_of_ptxas_reach_it():
-    told: list[str] = []
+    told: list[Warning] = []
     less = link(
         [module()], ["k.ptx"], options=Options(flags=("-maxrregcount=16",)), warn=told.append
     )
     assert b"-maxrregcount" in sections(less)[".note.nv.tkinfo"]
-    assert told == [
+    assert [one.message for one in told] == [
         "ptxas: For profile sm_90a adjusting per thread register count of 16 to lower bound of 24"
     ]
 

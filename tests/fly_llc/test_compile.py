@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from fly_common.diagnostics import Warning
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
 from fly_llc import Options, compile, fingerprint
 
@@ -63,10 +64,11 @@ define void @helper() noinline #0 {
 }
 attributes #0 = { "target-cpu"="gfx942" }
 """
-    said: list[str] = []
+    said: list[Warning] = []
     compile(source, Options(), warn=said.append)
     assert len(said) == 1
-    assert said[0].startswith("in function helper void (): local memory global used by non-kernel")
+    assert said[0].message.startswith("in function helper void (): local memory global used by non")
+    assert said[0].place is None
 
 
 @pytest.mark.parametrize(
