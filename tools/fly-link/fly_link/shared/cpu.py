@@ -46,5 +46,5 @@ def compile(inputs: Sequence[Held]) -> Kernels:
         )
         for name, kind in notes["variables"]
     ]
-    sites = [(what, tuple(place) if place else None) for what, _, place in notes["sites"]]
+    sites = [(what, tuple(place[0]) if place else None) for what, _, place in notes["sites"]]
     return Kernels(held, building.object_code(module), notes["kernels"], variables, sites)
