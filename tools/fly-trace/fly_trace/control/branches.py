@@ -197,11 +197,15 @@ class Merging:
     def merge(self, name: str, a: Any, b: Any) -> Any:
         """A value that is `a` on one side and `b` on the other."""
         try:
-            return carried_values.merge(a, b, self._leaf)
+            return self.join(a, b)
         except Mismatch as mismatch:
             carried_values.refuse_mismatch(
                 shown(name), mismatch, f"on one side of the {self.what}", "on the other side"
             )
+
+    def join(self, a: Any, b: Any) -> Any:
+        """As `merge`. Raises Mismatch if the values can't be merged."""
+        return carried_values.merge(a, b, self._leaf)
 
     def fill(self, name: str, value: Any, side: int) -> Any:
         """A value that only one side gives; on the other one it is never read."""
@@ -303,6 +307,8 @@ def branch(
     """Builds scf.if. `join(a, b, merging)` merges the values of the branches. The side `only` may
     modify objects; it is traced last."""
     builder = tracing.current(what)
+    if (named := builder.named) is not None:
+        then, orelse, join = named.side(then), named.side(orelse), named.join(join, what)
     condition = builder.ssa(convert(test, BOOL))
     draft = builder.op("scf.if", [], [condition], regions=2)
     blocks = [region.blocks.append() for region in draft.regions]

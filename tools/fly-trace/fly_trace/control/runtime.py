@@ -14,6 +14,7 @@ from fly_trace.control.carried_values import Undefined
 from fly_trace.control.iterations import each, for_exit
 from fly_trace.control.loops import for_, while_
 from fly_trace.control.matching import match
+from fly_trace.control.named_values import carrying
 from fly_trace.control.objects import (
     augmented,
     call,
@@ -37,6 +38,7 @@ __all__ = [
     "FlyError",
     "augmented",
     "call",
+    "carrying",
     "deleted_from",
     "each",
     "for_",

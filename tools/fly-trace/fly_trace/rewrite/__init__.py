@@ -16,7 +16,8 @@ from fly_common import code_tables
 from fly_common.errors import InputError, Place
 
 from fly_trace.core import locations
-from fly_trace.rewrite import loop_state, nodes, patterns
+from fly_trace.rewrite import loop_state, named_values, nodes, patterns
+from fly_trace.rewrite.naming import Naming
 from fly_trace.rewrite.nodes import CONTROL, walk
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
@@ -111,9 +112,11 @@ def _compile(function: FunctionType) -> CodeType:
         loop_state.expand(node, file)
         kinds = set(map(type, walk(node)))
     check(node, file, kinds)
+    if ast.NamedExpr in kinds:
+        named_values.expand(node, file)
     if ast.Match in kinds:
         patterns.expand(node)
-    transformer = Transformer(file)
+    transformer = (Naming if ast.NamedExpr in kinds else Transformer)(file)
     if isinstance(node, ast.Lambda):
         new: ast.stmt = ast.Return(transformer.expression(node))
     else:

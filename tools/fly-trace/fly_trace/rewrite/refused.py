@@ -26,7 +26,6 @@ REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
     ),
     ast.Yield: ("a generator can't be used in a kernel", "return a tuple or a list"),
     ast.YieldFrom: ("a generator can't be used in a kernel", "return a tuple or a list"),
-    ast.NamedExpr: ("`:=` can't be used in a kernel", "use a separate assignment statement"),
 }
 
 

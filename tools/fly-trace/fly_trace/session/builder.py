@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from fly_dialect.types import Spec
 
+    from fly_trace.control.named_values import Named
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot, Variables
 
@@ -76,6 +77,7 @@ class Builder:
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
         self.returned: Any = None  # what a host function returned last, and its names
+        self.named: Named | None = None  # the variables of the expression that is evaluated
         self.fastmath: Any = None  # the flags of operations on floats, as an attribute
         self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
         self._attributes: dict[Any, Any] = {}
