@@ -142,6 +142,8 @@ def _joined(
         ]
         if x is y:
             merged.append(x)
+        elif name == GENERATORS:
+            merged.append(merging.resumed(y))
         elif missing[0] and missing[1]:
             merged.append(_one_sided(name, None))
         elif unread[0] and not missing[1]:
@@ -179,6 +181,7 @@ def _line() -> int:
     return at.line if at else 0
 
 
+GENERATORS = "__fly_generators"  # the variables of suspended generators, as a variable
 _FILLER = object()  # the value on a path that leaves
 
 
@@ -223,6 +226,15 @@ class Merging:
             return self._add(carried_values.kind_of(one), pair)
 
         return carried_values.transform(value, leaf)
+
+    def resumed(self, variables: list[Any]) -> list[Any]:
+        """The variables of generators, behind an iteration on the second side."""
+
+        def part(value: Any) -> Any:
+            made = any(made_in(self.draft, leaf) for leaf in carried_values.leaves(value))
+            return self.fill("a variable of the generator", value, 1) if made else value
+
+        return [(put, {key: part(one) for key, one in held.items()}) for put, held in variables]
 
     def test(self, positive: bool) -> Scalar:
         """The condition, or its opposite."""

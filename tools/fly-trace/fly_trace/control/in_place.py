@@ -164,7 +164,7 @@ def carried(
         put(tuple(values)[count:])
 
     before, offered = builder.carried, builder.offered
-    builder.carried, builder.offered = {**before, **others}, others
+    builder.carried, builder.offered = {**before, **others}, {**offered, **others}
     try:
         all_names = (*(one.name for one in containers), *names)
         yield Variables(get_all, put_all, all_names, live + count)

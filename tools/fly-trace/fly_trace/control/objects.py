@@ -13,13 +13,13 @@ import operator
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_trace.control import carried_values
+from fly_trace.control import carried_values, generators
 from fly_trace.core import locations, tracing
 from fly_trace.core.tracing import describe
 from fly_trace.effects import snapshots
@@ -111,7 +111,10 @@ def _check_change(container: Any, how: str) -> None:
 
 def before_region(builder: Builder) -> Snapshot:
     """Takes a snapshot before a dynamic branch or loop is traced."""
-    return snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen, builder.variables)
+    made = snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen, builder.variables)
+    if builder.generators:
+        made.add([(one, ("a generator", None)) for one in generators.suspended()])
+    return made
 
 
 def check_region(before: Snapshot) -> None:
@@ -139,7 +142,9 @@ def preserved(builder: Builder, function: Any) -> Iterator[None]:
 
 def _may_have_changed(builder: Builder, entry: Entry) -> bool:
     """Whether the branch or loop that is traced may change an object, or one around it did: then
-    there is a newer entry."""
+    there is a newer entry. A generator that runs is a function around it."""
+    if type(entry.value) is GeneratorType and entry.value.gi_running:
+        return True
     return bool(builder.carried) and (
         id(entry.value) in builder.in_place or builder.frozen.find(entry.value) is not entry
     )
@@ -270,8 +275,10 @@ _is_ours = functools.lru_cache(maxsize=1024)(locations.is_ours)
 def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     plain = function.__func__ if isinstance(function, MethodType) else function
     builder = tracing.active()
-    if builder is None or is_rewritten(plain.__code__):
+    if builder is None:
         return function(*arguments, **named)
+    if is_rewritten(plain.__code__):
+        return _registered(function(*arguments, **named))
     if not is_users(plain):
         if _is_ours(plain.__code__.co_filename):
             return function(*arguments, **named)
@@ -288,7 +295,13 @@ def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     builder.calls.append(plain.__code__)
     before = builder.locations.enter()
     try:
-        return new(*arguments, **named)
+        return _registered(new(*arguments, **named))
     finally:
         builder.locations.leave(before)
         builder.calls.pop()
+
+
+def _registered(result: Any) -> Any:
+    if type(result) is GeneratorType:
+        generators.register(result)
+    return result

@@ -11,6 +11,7 @@ from fly_common.errors import FlyError
 from fly_trace.control.branches import Thunk, branch, dynamic, if_, if_exit, truth
 from fly_trace.control.builtin_functions import contains
 from fly_trace.control.carried_values import Undefined
+from fly_trace.control.generators import static_range, yielding_test
 from fly_trace.control.iterations import each, for_exit
 from fly_trace.control.loops import for_, while_
 from fly_trace.control.matching import match
@@ -48,9 +49,11 @@ __all__ = [
     "item",
     "items",
     "match",
+    "static_range",
     "target",
     "target_attribute",
     "while_",
+    "yielding_test",
 ]
 
 Span = tuple[int, int, int, int]  # line, column, end line, end column

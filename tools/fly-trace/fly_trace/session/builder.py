@@ -70,6 +70,7 @@ class Builder:
         self.entry: Any = None
         self.variables: Variables = {}  # of the running functions that have many
         self.calls: list[Any] = []
+        self.generators: list[Any] = []  # weak references to those of rewritten functions
         self.ids: dict[str, Scalar] = {}
         self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
         self.last_static: ir.Value | None = None
