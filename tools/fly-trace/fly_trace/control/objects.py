@@ -219,6 +219,7 @@ _HARMLESS = frozenset(
 _HARMLESS_TYPES = frozenset((range, int, float, bool, type, slice))
 # Builtin functions of dynamic values → what is called instead.
 TRACED: dict[Any, Callable[..., Any]] = {}
+TRACED_METHODS: dict[str, Callable[..., Any]] = {}  # the same for methods of lists, by name
 _DEPTH = 64  # nested calls; more are taken for infinite recursion
 
 
@@ -232,6 +233,8 @@ def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
             return function(*arguments, **named)
         if function in _REFUSED:
             tracing.refuse(*_REFUSED[function])
+        if function.__name__ in TRACED_METHODS and type(function.__self__) is list:
+            return TRACED_METHODS[function.__name__](function.__self__, *arguments, **named)
         if function in TRACED and tracing.active() is not None:
             for argument in arguments:
                 if hasattr(type(argument), "__next__"):

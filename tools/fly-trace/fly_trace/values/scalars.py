@@ -148,7 +148,7 @@ class Scalar:
 
 
 _BOOL_HINT = (
-    "Python needs it in any(), all(), sorted(), min(), max(), bool() and code that is not"
+    "Python needs it in bool() and in code that is not"
     " traced: use &, |, fx.minimum, fx.maximum, fx.where"
 )
 _INDEX_HINT = (
