@@ -1,4 +1,4 @@
-"""The networks that sort dynamic values: every list of zeros and ones is sorted, so every list is."""
+"""The networks that sort dynamic values: what sorts all lists of zeros and ones sorts all lists."""
 
 from __future__ import annotations
 
