@@ -202,7 +202,7 @@ def item(container: Any, key: Any) -> Any:
 
 
 _REFUSED = {
-    print: ("print() runs while the kernel is traced, not on the GPU", "write to a tensor"),
+    print: ("print() runs while the kernel is traced, not on the GPU", "use fx.printf"),
     input: ("input() has no meaning in a kernel", None),
     locals: ("locals() has no meaning in a kernel", None),
     globals: ("globals() has no meaning in a kernel", None),

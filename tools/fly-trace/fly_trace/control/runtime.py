@@ -15,6 +15,7 @@ from fly_trace.control.generators import static_range, yielding_test
 from fly_trace.control.iterations import each, for_exit
 from fly_trace.control.loops import for_, while_
 from fly_trace.control.matching import match
+from fly_trace.control.messages import call_printf, require
 from fly_trace.control.named_values import carrying
 from fly_trace.control.objects import (
     augmented,
@@ -39,6 +40,7 @@ __all__ = [
     "FlyError",
     "augmented",
     "call",
+    "call_printf",
     "carrying",
     "deleted_from",
     "each",
@@ -186,11 +188,9 @@ def assert_(test: Any, message: Thunk) -> None:
         builder = tracing.current("an assert")
         if builder.host:
             checks.check(builder, test, message)
-            return
-        tracing.refuse(
-            "an assert on a dynamic value can't stop a kernel",
-            "check it on the host, or write the result to a tensor",
-        )
+        else:
+            require(test, message)
+        return
     if not truth(test):
         raise AssertionError(*([text] if (text := message()) is not None else []))
 

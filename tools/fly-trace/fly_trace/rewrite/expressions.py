@@ -72,6 +72,9 @@ class Expressions(ast.NodeTransformer):
             return node  # it looks at the frame that calls it
         function = self.visit(node.func)
         arguments = [self.visit(item) for item in node.args]
+        if nodes.is_printf(node):
+            texts = map(nodes.thunk, arguments)
+            return nodes.at(nodes.call("call_printf", function, *texts), node)
         keywords = [
             nodes.at(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords
         ]
