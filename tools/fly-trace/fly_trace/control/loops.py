@@ -11,7 +11,7 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fly_trace.control import in_place
+from fly_trace.control import accumulators, in_place
 from fly_trace.control.branches import Put, dynamic
 from fly_trace.control.in_place import Roots
 from fly_trace.control.loop_variables import Carried
@@ -81,6 +81,9 @@ def for_(
         end = get()
         held.find_late(end, loop, fixed, targets)
         outcome = held.outcome(builder, begin, end)
+        accumulators.check(
+            held, values, outcome, len(range(*map(static, arguments))) if fixed else None
+        )
         builder.op("scf.yield", [], [*outcome, *held.late_values(builder)])
     if held.late_leaves:
         loop = _extended(builder, loop, operands, held, attributes)
@@ -168,8 +171,9 @@ def for_left(
         end = get()
         held.find_late(end, loop)
         after = builder.one("arith.addi", dtype.ir, counter, trips.step)
-        outcome = [after, *held.outcome(builder, begin, end), *held.late_values(builder)]
-        builder.op("scf.yield", [], outcome)
+        outcome = held.outcome(builder, begin, end)
+        accumulators.check(held, values, outcome, None)
+        builder.op("scf.yield", [], [after, *outcome, *held.late_values(builder)])
     if held.late_leaves:
         loop = _extended(builder, loop, initial, held, attributes)
     _continue_if(builder, loop, condition)
@@ -249,6 +253,7 @@ def _dynamic_while(
         end = get()
         held.find_late(end, loop)
         outcome = held.outcome(builder, begin, end)
+        accumulators.check(held, blocks[1].arguments, outcome, None)
         builder.op("scf.yield", [], [*outcome, *held.late_values(builder)])
     if held.late_leaves:
         loop = _extended(builder, loop, initial, held, {})
