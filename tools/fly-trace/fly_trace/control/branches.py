@@ -55,11 +55,14 @@ def if_(
     if not dynamic(test):
         (then if truth(test) else orelse)()
         return
-    with in_place.carried(roots, get, put, names, live) as all_:
+
+    def build(all_: Variables) -> None:
         if only is None:
             _dynamic_if(test, then, orelse, all_)
         else:
             _dynamic_if(test, then, orelse, Variables(get, put, names, live), only, all_)
+
+    in_place.retried(roots, get, put, names, live, build)
 
 
 def _dynamic_if(

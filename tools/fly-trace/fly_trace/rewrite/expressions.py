@@ -124,7 +124,8 @@ class Expressions(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         value = self.visit(node.value)
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            value = nodes.at(nodes.call("target_attribute", value), node.value)
+            name = ast.Constant(node.attr)
+            value = nodes.at(nodes.call("target_attribute", value, name), node.value)
         return nodes.at(ast.Attribute(value, node.attr, node.ctx), node)
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:

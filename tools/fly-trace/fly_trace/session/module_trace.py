@@ -254,6 +254,8 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
         raise with_calls(raised(error)) from error
     finally:
         generators.close()
+        for region in builder.discarded:  # they use values of the module
+            region.erase()
         tracing.enter(before)
 
 
