@@ -37,9 +37,15 @@ class Naming(Transformer):
         new = super().visit(node)
         self.carried = False
         get, put = self.accessors(names, node)
-        self.makers[-1] += [get, put]
+        for maker in (get, put):
+            self.keep(maker)
         given = (nodes.thunk(new), nodes.name(get.name), nodes.name(put.name))
         return nodes.at(nodes.call("carrying", *given, nodes.strings(names)), node)
+
+    def keep(self, maker: ast.FunctionDef) -> None:
+        """Adds a function to the first statements, under a name of its own."""
+        maker.name = f"{maker.name}_{len(self.makers[-1])}"
+        self.makers[-1].append(maker)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.expr:
         """`name := value` as `set(value)`."""
@@ -47,7 +53,7 @@ class Naming(Transformer):
         keep = nodes.at(nodes.assign(name, nodes.name("__fly_value")), node)
         last = nodes.at(ast.Return(nodes.name("__fly_value")), node)
         maker = self.nested("set", [keep, last], (name,), node, "__fly_value")
-        self.makers[-1].append(maker)
+        self.keep(maker)
         return nodes.at(ast.Call(nodes.name(maker.name), [self.visit(node.value)], []), node)
 
 
