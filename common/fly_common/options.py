@@ -54,6 +54,11 @@ OPTIONS = (
     Option("opt-py", "pipeline", "--pipeline"),
     Option("opt-py", "debug_info", "-g", "switch"),
     Option("opt-py", "locations", "--mlir-print-debuginfo", "switch"),
+    Option(
+        *("opt-py", "asserts", "--no-asserts", "switch", "asserts", "FLY_ASSERTS"),
+        help="Leave out the asserts of kernels.",
+        inverse=True,
+    ),
     # opt is LLVM's. `fly.chains.tuning.Tuning.opt_words` converts these options to its arguments.
     Option("opt", "level", "-O", "level", "opt_level", "FLY_OPT_LEVEL"),
     Option("opt", "pipeline", "-passes", "text", "opt_pipeline", "FLY_OPT_PIPELINE"),

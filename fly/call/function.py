@@ -315,7 +315,8 @@ def _tuned_chain(target: str, backend: str, chosen: Tuning) -> Chain:
 
 
 def _made_chain(target: str, backend: str, chosen: Tuning) -> Chain:
-    return make_chain(target, backend, chosen.opt_words(), llc=chosen.llc_fields())
+    fields = chosen.opt_py_fields(), chosen.llc_fields()
+    return make_chain(target, backend, chosen.opt_words(), *fields)
 
 
 def _digest_of(given: Mapping[str, ParameterType]) -> str | None:

@@ -24,6 +24,7 @@ LEVELS = (0, 1, 2, 3)
 class Keywords(TypedDict, total=False):
     """The keyword arguments of `@fly.jit` that `Tuning` holds, as named in `fly_common.options`."""
 
+    asserts: bool
     opt_level: int | None
     opt_pipeline: str | None
     opt_plugins: Sequence[str | os.PathLike[str]]
@@ -36,12 +37,14 @@ class Keywords(TypedDict, total=False):
 
 @record
 class Tuning:
-    """`opt_level` is opt's -O; None omits opt. `opt_pipeline` is a pipeline in opt's syntax
-    ("default<O3>,my-pass") and replaces the level. `opt_plugins` are pass plugins that opt loads.
-    `opt_options` and `llc_options` are LLVM's own options for opt and for code generation.
+    """`asserts` says whether kernels check their asserts. `opt_level` is opt's -O; None omits opt.
+    `opt_pipeline` is a pipeline in opt's syntax ("default<O3>,my-pass") and replaces the level.
+    `opt_plugins` are pass plugins that opt loads. `opt_options` and `llc_options` are LLVM's own
+    options for opt and for code generation.
     `insert`, `replace` and `disable_passes` change the machine pipeline; their syntax is that of
     `fly-llc --insert`, `--replace` and `--disable-pass`."""
 
+    asserts: bool = True
     opt_level: int | None = 3
     opt_pipeline: str | None = None
     opt_plugins: tuple[str, ...] = ()
@@ -54,6 +57,8 @@ class Tuning:
     def __post_init__(self) -> None:
         if self.opt_level not in (None, *LEVELS) or isinstance(self.opt_level, bool):
             raise UsageError(f"opt_level={quoted(self.opt_level)}: must be 0, 1, 2, 3 or None")
+        if not isinstance(self.asserts, bool):
+            raise UsageError(f"asserts={quoted(self.asserts)}: must be True or False")
         for name in ("opt_options", "llc_options"):
             for option in getattr(self, name):
                 if not option.startswith("-"):
@@ -73,6 +78,10 @@ class Tuning:
             return None
         plugins = [f"-load-pass-plugin={os.path.abspath(path)}" for path in self.opt_plugins]
         return ["-S", *plugins, *main, *self.opt_options]
+
+    def opt_py_fields(self) -> tuple[tuple[str, Any], ...]:
+        """Returns the fields of fly-opt-py's options that differ from their defaults."""
+        return () if self.asserts else (("asserts", False),)
 
     def llc_fields(self) -> tuple[tuple[str, Any], ...]:
         """Returns the fields of fly-llc's options that differ from their defaults."""
@@ -101,8 +110,15 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(shlex.split(text))
 
 
+def _switch(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise UsageError(f"FLY_ASSERTS={text}: must be 0 or 1")
+    return text == "1"
+
+
 _READERS: dict[str, Callable[[str], Any]] = {
     "level": _level,
+    "switch": _switch,
     "text": str,
     "paths": _paths,
     "lines": _lines,

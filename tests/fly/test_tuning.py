@@ -54,6 +54,7 @@ def test_everything_reaches_llvm():
 @pytest.mark.parametrize("name", list(KEYWORDS))
 def test_the_environment_says_it_where_the_decorator_does_not(name, monkeypatch):
     samples = {
+        "asserts": ("0", False, True),
         "opt_level": ("1", 1, 2),
         "opt_pipeline": ("instcombine,dce", "instcombine,dce", "dce"),
         "opt_plugins": (f"/a.so{os.pathsep}/b.so", ("/a.so", "/b.so"), ("/c.so",)),

@@ -300,11 +300,9 @@ IN_A_BRANCH = {
     "k = max(*it)": "list_iterator",
     "k = 1 if 2 in it else 3": "list_iterator",
     "object.__setattr__(t, 'v', 4)": "Thing",
-    "t.grow()": "Thing",
     "k = t + 1": "Thing",
     "k = t.next": "Thing",
     "k = 1 if s == 3 else 2": "Slotted",
-    "while k < n: k = t.grow()": "Thing",
 }
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+FILE = Path(__file__).with_name("verdicts.txt")
 BEGIN, END = "<!-- verdicts -->\n", "<!-- end of verdicts -->\n"
 
 # Nodes of 3.11 to 3.13 that are no statement, expression, operator or pattern of a function, or
@@ -45,8 +46,8 @@ class Row(NamedTuple):
         return "refused: " + self.said.splitlines()[0].partition(": ")[2].replace("|", "\\|")
 
 
-def rows() -> list[Row]:
-    text = Path(__file__).with_name("verdicts.txt").read_text()
+def rows(file: Path = FILE) -> list[Row]:
+    text = file.read_text()
     found = []
     for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
         title, rest = section.split("\n", 1)

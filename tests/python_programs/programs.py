@@ -90,6 +90,22 @@ def bump(t, v):
     t[1] = v
     return t[1]
 
+def numbers(v, n):
+    s = fx.Int32(v)
+    for k in range(n):
+        if s > 7:
+            s = s - v
+        yield s
+        s = s * 3 + k
+    yield fx.Int32(n)
+
+def nested(v):
+    yield from numbers(v, 1)
+    for w in numbers(v ^ 5, 2):
+        if w < 0:
+            w = w + 1
+        yield w - v
+
 def power(v, n):
     return fx.Int32(1) if n == 0 else v * power(v, n - 1)
 """
@@ -124,6 +140,10 @@ def integer(draw: DrawFn, depth: int = 2) -> str:
         f"(lambda z, by=2: z * by + c)({x})",
         f"[{x}, {y}][1]",
         f"abs({x} & 255)",
+        f"sorted([{x}, {y}, 2, c])[{draw(st.integers(0, 3))}]",
+        f"sorted([({x} & 1, {y}), ({y} & 1, 3), (0, a)], key=lambda z: z[0])[1][1]",
+        f"sum(numbers({x}, 2))",
+        f"[z ^ 1 for z in nested({x})][2]",
     ]
     return draw(st.sampled_from(forms))
 
@@ -161,6 +181,9 @@ def condition(draw: DrawFn, depth: int = 1) -> str:
         f"all(z > 1 for z in ({x}, {y}))",
         f"any(I[z] == {x} & 7 for z in range(3))",
         one,
+        f"({one}) and (c := fx.Int32({x} + 1)) > {y}",
+        f"(c := fx.Int32({x} ^ 3)) < {y} or ({two})",
+        f"{x} < (c := fx.Int32({y} - 2)) < 30",
     ]
     return draw(st.sampled_from(deep))
 
@@ -240,7 +263,16 @@ def statement(draw: DrawFn, depth: int, loops: int, returns: bool) -> list[str]:
             return [*lines, "else:", *inner()] if draw(st.booleans()) else lines
         case "each":
             items = draw(
-                st.sampled_from(["(a, b, 3)", "[x + 1 for x in (c, 2)]", "reversed([a, c])"])
+                st.sampled_from(
+                    [
+                        "(a, b, 3)",
+                        "[x + 1 for x in (c, 2)]",
+                        "reversed([a, c])",
+                        "numbers(c, 3)",
+                        "nested(b)",
+                        "map(lambda x: x + 1, numbers(a, 2))",
+                    ]
+                )
             )
             lines = [f"for e{loops} in {items}:", *inner(1), f"    c = c - e{loops}"]
             return [*lines, "else:", *inner()] if draw(st.booleans()) else lines

@@ -175,7 +175,7 @@ def test_a_device_that_cannot_read_variables():
     made = _Module(SimpleNamespace(data=b"fly_reports"), None)
     with pytest.raises(MissingError, match="the device exec can't read fly_reports") as caught:
         reports.watch(SimpleNamespace(module=made))
-    assert "compile without the plugins" in caught.value.hint
+    assert "compile without asserts, fx.printf and the plugins" in caught.value.hint
 
 
 def test_a_module_is_freed_with_its_watch():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fly_backend.command import backend_of, backend_option
 from fly_common import filter, version
 from fly_common.command import Command
+from fly_common.options import flag as option
 from fly_plugin import active, with_plugins
 from fly_plugin import flags as plugin_flags
 from fly_target import registry
@@ -55,6 +56,7 @@ def command(
     debug_info: Annotated[
         bool, typer.Option("-g", help="Emit line tables in the LLVM IR, from the locations.")
     ] = False,
+    no_asserts: Annotated[bool, option(typer, "opt-py", "asserts")] = False,
     list_passes: Annotated[bool, typer.Option("--list-passes", help="List the passes.")] = False,
     print_pipeline: Annotated[
         bool,
@@ -125,7 +127,8 @@ def command(
                 )
         passes = _pipeline_of(flags)
     backend = backend_of(target, backend)
-    options = Options(target, emit, passes, pipeline, debug_info, locations, backend)
+    given = (target, emit, passes, pipeline, debug_info, locations, backend, not no_asserts)
+    options = Options(*given)
     if print_pipeline:
         filter.write_output(_pretty(options).encode(), output)
         return
@@ -224,6 +227,7 @@ def _flags(options: Options, split: bool, verify: bool) -> list[str]:
             flags.append(f"--{name}={value}")
     flags += ["-g"] * options.debug_info
     flags += ["--mlir-print-debuginfo"] * options.locations
+    flags += ["--no-asserts"] * (not options.asserts)
     return flags + ["--split-input-file"] * split + ["--verify-diagnostics"] * verify
 
 

@@ -32,6 +32,9 @@ EMIT_LLVM = "fly-emit-llvm"
 EMIT_HOST = "fly-emit-host"
 EMIT_HOST_LLVM = "fly-emit-host-llvm"
 
+# The pass that lowers asserts and printed lines; the option `asserts` says which of them.
+PRINTS = "fly-lower-prints"
+
 # A place in a pipeline where plugins run (`fly_plugin.slots`), written among its fragments.
 SLOT = "slot:"
 

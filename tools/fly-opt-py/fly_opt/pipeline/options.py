@@ -22,3 +22,4 @@ class Options:
     debug_info: bool = False  # line tables in the LLVM IR (-g)
     locations: bool = False  # `loc(…)` in printed MLIR
     backend: str | None = None  # what compiles for the target; None: the backend of its row
+    asserts: bool = True  # whether kernels check their asserts

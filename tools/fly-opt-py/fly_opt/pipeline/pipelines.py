@@ -14,7 +14,7 @@ from fly_plugin import active
 from fly_target import registry
 
 from fly_opt.lowering import interface
-from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM, SLOT, Pipeline
+from fly_opt.lowering.interface import EMIT_HOST, EMIT_HOST_LLVM, EMIT_LLVM, PRINTS, SLOT, Pipeline
 from fly_opt.pipeline.options import EMISSIONS, Options
 from fly_opt.pipeline.text import ROOT, Nest, Step, parse
 from fly_opt.reporting.suggestions import did_you_mean
@@ -66,6 +66,9 @@ def select(options: Options) -> Nest:
         return _emitting(Nest(ROOT, ()), options.emit)
     target = choice.row_of(_chosen(options))
     fragments = _named(options.pipeline or target.backend)(target, options.debug_info)
+    if not options.asserts:
+        off = f"{PRINTS}{{asserts=false}}"
+        fragments = tuple(off if one == PRINTS else one for one in fragments)
     if active():
         from fly_opt.pipeline import plugins
 

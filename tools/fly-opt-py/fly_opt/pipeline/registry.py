@@ -46,6 +46,7 @@ _OWN: dict[str, str] = {
     "fly-verify-slot": "fly_opt.passes.plugins.verify_slot",
     "fly-fold-wave-size": "fly_opt.passes.target.wave_size",
     "fly-check-shuffles": "fly_opt.passes.target.wave_size",
+    "fly-lower-prints": "fly_opt.passes.instrumentation.printing",
     "fly-select-math": "fly_opt.passes.math.select_math",
 }
 

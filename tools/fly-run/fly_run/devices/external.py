@@ -56,7 +56,8 @@ class _Module:
         """See Module."""
         raise MissingError(
             f"the device exec can't read {name}, a variable of the code",
-            hint="choose another device, or compile without the plugins that have kernels report",
+            hint="choose another device, or compile without asserts, fx.printf and the plugins that"
+            " have kernels report",
         )
 
     def __post_init__(self) -> None:

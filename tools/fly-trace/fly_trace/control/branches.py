@@ -55,11 +55,14 @@ def if_(
     if not dynamic(test):
         (then if truth(test) else orelse)()
         return
-    with in_place.carried(roots, get, put, names, live) as all_:
+
+    def build(all_: Variables) -> None:
         if only is None:
             _dynamic_if(test, then, orelse, all_)
         else:
             _dynamic_if(test, then, orelse, Variables(get, put, names, live), only, all_)
+
+    in_place.retried(roots, get, put, names, live, build)
 
 
 def _dynamic_if(
@@ -142,6 +145,8 @@ def _joined(
         ]
         if x is y:
             merged.append(x)
+        elif name == GENERATORS:
+            merged.append(merging.resumed(y))
         elif missing[0] and missing[1]:
             merged.append(_one_sided(name, None))
         elif unread[0] and not missing[1]:
@@ -179,6 +184,7 @@ def _line() -> int:
     return at.line if at else 0
 
 
+GENERATORS = "__fly_generators"  # the variables of suspended generators, as a variable
 _FILLER = object()  # the value on a path that leaves
 
 
@@ -197,11 +203,15 @@ class Merging:
     def merge(self, name: str, a: Any, b: Any) -> Any:
         """A value that is `a` on one side and `b` on the other."""
         try:
-            return carried_values.merge(a, b, self._leaf)
+            return self.join(a, b)
         except Mismatch as mismatch:
             carried_values.refuse_mismatch(
                 shown(name), mismatch, f"on one side of the {self.what}", "on the other side"
             )
+
+    def join(self, a: Any, b: Any) -> Any:
+        """As `merge`. Raises Mismatch if the values can't be merged."""
+        return carried_values.merge(a, b, self._leaf)
 
     def fill(self, name: str, value: Any, side: int) -> Any:
         """A value that only one side gives; on the other one it is never read."""
@@ -219,6 +229,15 @@ class Merging:
             return self._add(carried_values.kind_of(one), pair)
 
         return carried_values.transform(value, leaf)
+
+    def resumed(self, variables: list[Any]) -> list[Any]:
+        """The variables of generators, behind an iteration on the second side."""
+
+        def part(value: Any) -> Any:
+            made = any(made_in(self.draft, leaf) for leaf in carried_values.leaves(value))
+            return self.fill("a variable of the generator", value, 1) if made else value
+
+        return [(put, {key: part(one) for key, one in held.items()}) for put, held in variables]
 
     def test(self, positive: bool) -> Scalar:
         """The condition, or its opposite."""
@@ -303,6 +322,8 @@ def branch(
     """Builds scf.if. `join(a, b, merging)` merges the values of the branches. The side `only` may
     modify objects; it is traced last."""
     builder = tracing.current(what)
+    if (named := builder.named) is not None:
+        then, orelse, join = named.side(then), named.side(orelse), named.join(join, what)
     condition = builder.ssa(convert(test, BOOL))
     draft = builder.op("scf.if", [], [condition], regions=2)
     blocks = [region.blocks.append() for region in draft.regions]

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fly_trace.control import carried_values, objects
+from fly_trace.control import carried_values, objects, sorting
 from fly_trace.control.branches import Merging, branch, dynamic, truth
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL
@@ -60,12 +60,12 @@ def _first(items: Iterator[Any], wanted: bool, is_computed: bool) -> Any:
 
 def min_(*given: Any, key: Callable[[Any], Any] | None = None, default: Any = _EMPTY) -> Any:
     """`min(…)`: the first of the least, as Python compares."""
-    return _best(builtins.min, lambda new, old: new < old, given, key, default)
+    return _best(builtins.min, sorting.less, given, key, default)
 
 
 def max_(*given: Any, key: Callable[[Any], Any] | None = None, default: Any = _EMPTY) -> Any:
     """`max(…)`: the first of the greatest, as Python compares."""
-    return _best(builtins.max, lambda new, old: new > old, given, key, default)
+    return _best(builtins.max, sorting.greater, given, key, default)
 
 
 def _best(
@@ -77,7 +77,7 @@ def _best(
 ) -> Any:
     items = list(given[0]) if len(given) == 1 else list(given)
     keys = [objects.call(key, item) for item in items] if key is not None else items
-    if not any(isinstance(one, Scalar) for one in keys):
+    if not any(isinstance(leaf, Scalar) for one in keys for leaf in carried_values.leaves(one)):
         options = {} if default is _EMPTY else {"default": default}
         found = python(range(len(items)), key=keys.__getitem__, default=None)
         return python([], **options) if found is None else items[found]

@@ -8,7 +8,7 @@ from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values.scalars import Scalar
 
-__all__ = ["const_expr", "draw", "printf", "range_constexpr"]
+__all__ = ["const_expr", "draw", "range_constexpr"]
 
 
 def range_constexpr(*bounds: Any) -> range:
@@ -28,14 +28,6 @@ def const_expr(value: Any) -> Any:
     if isinstance(value, Scalar) and value.number is None:
         tracing.refuse("const_expr takes a value that is known while tracing")
     return value.number if isinstance(value, Scalar) else value
-
-
-def printf(*_: Any, **__: Any) -> None:
-    """Not supported: a kernel's printf needs a library on the device."""
-    tracing.refuse(
-        "fx.printf needs a device library, which no target has yet",
-        "write the values to a tensor and print it on the host",
-    )
 
 
 def draw(what: Any, **options: Any) -> Any:

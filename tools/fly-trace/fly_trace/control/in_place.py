@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fly_common.errors import InputError
 from fly_common.record import record
 
 from fly_trace.control import object_fields
@@ -137,6 +138,53 @@ def _may_change(value: Any) -> bool:
     return entry is None or entry.origin is Origin.BEFORE
 
 
+def _whole(value: Any, name: str) -> Container:
+    """A container that a function changes which the branch or loop calls."""
+    attributes = object_fields.read(value) if type(value) not in (list, dict) else ()
+    return Container(name or f"a {type(value).__name__}", value, frozenset(attributes))
+
+
+def retried(
+    roots: Roots,
+    get: Callable[[], Any],
+    put: Callable[[Any], None],
+    names: tuple[str, ...],
+    live: int,
+    build: Callable[[Variables], None],
+) -> None:
+    """Calls `build` with the variables of a dynamic branch or loop. If a function that it calls
+    assigns to an item of a container from before it, the branch or loop is traced again, with the
+    container's contents among its variables."""
+    builder = tracing.active()
+    while True:
+        with carried(roots, get, put, names, live) as own:
+            if builder is None:
+                build(own)
+                return
+            before = own.get()
+            try:
+                build(own)
+                return
+            except ContainerChanged as error:
+                key = id(error.container)
+                whole = _whole(error.container, error.name)
+                if key in builder.offered and builder.fields[key] >= whole.attributes:
+                    raise
+                builder.shared[key] = whole
+                own.put(before)
+                error.region.detach_from_parent()
+                # Other values must not get the addresses of what it holds.
+                builder.discarded.append(error.region)
+
+
+class ContainerChanged(InputError):
+    """An item of a container from before a dynamic branch or loop, `region`, is assigned to."""
+
+    container: Any = None
+    name = ""
+    region: Any = None
+
+
 @contextmanager
 def carried(
     roots: Roots,
@@ -149,10 +197,19 @@ def carried(
     statements assign to."""
     containers = find(roots, names)
     builder = tracing.active()
+    if builder is not None and builder.shared:
+        known = {id(one.value) for one in containers}
+        containers = [builder.shared.get(id(one.value), one) for one in containers]
+        containers += [
+            one
+            for key, one in builder.shared.items()
+            if key not in known and _may_change(one.value)
+        ]
     if not containers or builder is None:
         yield Variables(get, put, names, live)
         return
     count = len(containers)
+    builder.assigned.update((id(one.value), one.value) for one in containers)
     others = {id(one.value): one.value for one in containers}
 
     def get_all() -> Any:
@@ -163,10 +220,11 @@ def carried(
             one.write(state)
         put(tuple(values)[count:])
 
-    before, offered = builder.carried, builder.offered
-    builder.carried, builder.offered = {**before, **others}, others
+    before, offered, fields = builder.carried, builder.offered, builder.fields
+    builder.fields = {**fields, **{id(one.value): one.attributes for one in containers}}
+    builder.carried, builder.offered = {**before, **others}, {**offered, **others}
     try:
         all_names = (*(one.name for one in containers), *names)
         yield Variables(get_all, put_all, all_names, live + count)
     finally:
-        builder.carried, builder.offered = before, offered
+        builder.carried, builder.offered, builder.fields = before, offered, fields

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
+from types import GeneratorType
 from typing import Any
 
+from fly_trace.control import generators
 from fly_trace.control.branches import Put, dynamic, if_, truth
 from fly_trace.control.carried_values import Undefined
 from fly_trace.control.in_place import Roots
@@ -33,6 +35,8 @@ def each(
     """Runs `for target in iterable: body(target)`. Once `left()` is true the loop ends; if it is
     dynamic, the following iterations are under a condition."""
     iterator = iter(iterable)
+    if type(iterator) is GeneratorType:  # an object's
+        generators.register(iterator)
     ran = True
     while ran:
         ran = _iterate(iterator, body, get, put, names, live, targets, roots, left)
@@ -69,7 +73,8 @@ def _iterate(
         ran = False
 
     if dynamic(gone):
-        if_(gone, lambda: None, run, get, put, names, live, roots)
+        with generators.resumed(get, put, names, live) as own:
+            if_(gone, lambda: None, run, own.get, own.put, own.names, own.live, roots)
     else:
         run()
     if ran:

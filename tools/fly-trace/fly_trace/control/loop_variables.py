@@ -117,14 +117,15 @@ class Carried:
                 values.append(kind.ssa(builder, now))
             except Mismatch:
                 carried_values.refuse_mismatch(
-                    self._name_of(before),
+                    self.name_of(before),
                     Mismatch(before, now),
                     "before the loop",
                     "at the end of an iteration",
                 )
         return values
 
-    def _name_of(self, wanted: Any) -> str:
+    def name_of(self, wanted: Any) -> str:
+        """The variable with this leaf."""
         for index in self.slots:
             if any(leaf is wanted for leaf in carried_values.leaves(self.before[index])):
                 return shown(self.names[index])

@@ -11,9 +11,9 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fly_trace.control import in_place
+from fly_trace.control import accumulators, in_place
 from fly_trace.control.branches import Put, dynamic
-from fly_trace.control.in_place import Roots
+from fly_trace.control.in_place import Roots, Variables
 from fly_trace.control.loop_variables import Carried
 from fly_trace.control.trips import bounds_of, loop_type, static, trips_of
 from fly_trace.core import tracing
@@ -54,14 +54,28 @@ def for_(
     assert builder is not None
     if fixed and not len(range(*map(static, arguments))):
         return
-    if roots:
-        with in_place.carried(roots, get, put, names, carried) as own:
-            rest = (own.get, own.put, own.names, own.live, targets)
-            for_(range_, arguments, body, *rest, unroll=unroll)
-            return
-    start, stop, step = bounds_of(arguments)
+    bounds = bounds_of(arguments)
+    runs = len(range(*map(static, arguments))) if fixed else None
+    in_place.retried(
+        *(roots, get, put, names, carried),
+        lambda own: _dynamic_for(builder, bounds, runs, body, own, targets, unroll),
+    )
+
+
+def _dynamic_for(
+    builder: Builder,
+    bounds: tuple[Any, Any, Any],
+    runs: int | None,
+    body: Callable[[Any], None],
+    own: Variables,
+    targets: tuple[str, ...],
+    unroll: Any,
+) -> None:
+    """Builds scf.for. `runs` is the number of iterations, if it is known."""
+    get, put = own.get, own.put
+    start, stop, step = bounds
     dtype = I64 if builder.host else loop_type(start, stop, step)
-    held = Carried(names, carried, get())
+    held = Carried(own.names, own.live, get())
     initial = held.initial(builder)
     trips = trips_of(builder, start, stop, step, dtype)
     attributes = _annotations(builder, unroll)
@@ -79,8 +93,9 @@ def for_(
         put(begin)
         body(Scalar(dtype, trips.item(counter)))
         end = get()
-        held.find_late(end, loop, fixed, targets)
+        held.find_late(end, loop, runs is not None, targets)
         outcome = held.outcome(builder, begin, end)
+        accumulators.check(held, values, outcome, runs)
         builder.op("scf.yield", [], [*outcome, *held.late_values(builder)])
     if held.late_leaves:
         loop = _extended(builder, loop, operands, held, attributes)
@@ -140,15 +155,27 @@ def for_left(
     unroll: Any = None,
 ) -> None:
     """Builds a loop over a range that ends early once `left()` is true, as scf.while."""
-    if roots:
-        with in_place.carried(roots, get, put, names, carried) as own:
-            rest = (own.get, own.put, own.names, own.live, targets, ())
-            for_left(start, stop, step, body, *rest, left, unroll)
-            return
+    bounds = start, stop, step
+    in_place.retried(
+        *(roots, get, put, names, carried),
+        lambda own: _dynamic_for_left(bounds, body, own, targets, left, unroll),
+    )
+
+
+def _dynamic_for_left(
+    bounds: tuple[Any, Any, Any],
+    body: Callable[[Any], None],
+    own: Variables,
+    targets: tuple[str, ...],
+    left: Callable[[], Any],
+    unroll: Any,
+) -> None:
+    get, put = own.get, own.put
+    start, stop, step = bounds
     builder = tracing.current("a dynamic loop")
     dtype = I64 if builder.host else loop_type(start, stop, step)
     trips = trips_of(builder, start, stop, step, dtype)
-    held = Carried(names, carried, get())
+    held = Carried(own.names, own.live, get())
     initial = [trips.lower, *held.initial(builder)]
     attributes = _annotations(builder, unroll)
     loop, blocks = _while(builder, initial, attributes)
@@ -168,8 +195,9 @@ def for_left(
         end = get()
         held.find_late(end, loop)
         after = builder.one("arith.addi", dtype.ir, counter, trips.step)
-        outcome = [after, *held.outcome(builder, begin, end), *held.late_values(builder)]
-        builder.op("scf.yield", [], outcome)
+        outcome = held.outcome(builder, begin, end)
+        accumulators.check(held, values, outcome, None)
+        builder.op("scf.yield", [], [after, *outcome, *held.late_values(builder)])
     if held.late_leaves:
         loop = _extended(builder, loop, initial, held, attributes)
     _continue_if(builder, loop, condition)
@@ -219,24 +247,16 @@ def while_(
             f"the `while` is still true after {PEELED} iterations, all of them static",
             "let its condition depend on a dynamic value",
         )
-    if roots:
-        with in_place.carried(roots, get, put, names, carried) as own:
-            _dynamic_while(test, body, own.get, own.put, own.names, own.live)
-    else:
-        _dynamic_while(test, body, get, put, names, carried)
+    in_place.retried(
+        *(roots, get, put, names, carried), lambda own: _dynamic_while(test, body, own)
+    )
 
 
-def _dynamic_while(
-    test: Callable[[], Any],
-    body: Callable[[], None],
-    get: Callable[[], Any],
-    put: Put,
-    names: tuple[str, ...],
-    carried: int,
-) -> None:
+def _dynamic_while(test: Callable[[], Any], body: Callable[[], None], own: Variables) -> None:
     """Builds scf.while."""
+    get, put = own.get, own.put
     builder = tracing.current("a dynamic `while`")
-    held = Carried(names, carried, get())
+    held = Carried(own.names, own.live, get())
     initial = held.initial(builder)
     loop, blocks = _while(builder, initial)
     with builder.inside(blocks[0]):
@@ -249,6 +269,7 @@ def _dynamic_while(
         end = get()
         held.find_late(end, loop)
         outcome = held.outcome(builder, begin, end)
+        accumulators.check(held, blocks[1].arguments, outcome, None)
         builder.op("scf.yield", [], [*outcome, *held.late_values(builder)])
     if held.late_leaves:
         loop = _extended(builder, loop, initial, held, {})

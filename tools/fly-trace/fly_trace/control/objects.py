@@ -11,15 +11,16 @@ from __future__ import annotations
 import functools
 import operator
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from types import BuiltinMethodType, FunctionType, MethodType, ModuleType
+from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_trace.control import carried_values
+from fly_trace.control import carried_values, generators, object_fields
+from fly_trace.control.in_place import ContainerChanged
 from fly_trace.core import locations, tracing
 from fly_trace.core.tracing import describe
 from fly_trace.effects import snapshots
@@ -111,16 +112,42 @@ def _check_change(container: Any, how: str) -> None:
 
 def before_region(builder: Builder) -> Snapshot:
     """Takes a snapshot before a dynamic branch or loop is traced."""
-    return snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen, builder.variables)
+    made = snapshots.of_frames(sys._getframe(2), builder.entry, builder.frozen, builder.variables)
+    if builder.generators:
+        made.add([(one, ("a generator", None)) for one in generators.suspended()])
+    return made
 
 
 def check_region(before: Snapshot) -> None:
     """Refuses a dynamic branch or loop that changed an object from before it."""
     builder = tracing.active()
-    for entry in before.changed_in_region() if before.entries or before.count else ():
-        if builder is not None and _may_have_changed(builder, entry):
+    if builder is not None and (before.entries or before.count):
+        how = "this dynamic branch or loop"
+        _check_entries(builder, before.changed_in_region(), how, _refuse_somewhere)
+
+
+def _check_entries(
+    builder: Builder,
+    changed: Iterable[Entry],
+    how: str,
+    refuse: Callable[[Entry, str], NoReturn],
+) -> None:
+    """Refuses objects that have changed. If an inner branch or loop has changed all of them in
+    place, one around it that is traced may carry them too."""
+    shared: list[Entry] = []
+    for entry in changed:
+        if _may_have_changed(builder, entry) and not _has_more(builder, entry):
             continue
-        _refuse_somewhere(entry, "this dynamic branch or loop")
+        if id(entry.value) not in builder.assigned or entry.origin is not Origin.BEFORE:
+            refuse(entry, how)
+        shared.append(entry)
+    if shared:
+        try:
+            refuse(shared[0], how)
+        except InputError as error:
+            for entry in shared:
+                entry.restore()
+            raise _shared(error, shared[0]) from None
 
 
 @contextmanager
@@ -139,7 +166,9 @@ def preserved(builder: Builder, function: Any) -> Iterator[None]:
 
 def _may_have_changed(builder: Builder, entry: Entry) -> bool:
     """Whether the branch or loop that is traced may change an object, or one around it did: then
-    there is a newer entry."""
+    there is a newer entry. A generator that runs is a function around it."""
+    if type(entry.value) is GeneratorType and entry.value.gi_running:
+        return True
     return bool(builder.carried) and (
         id(entry.value) in builder.in_place or builder.frozen.find(entry.value) is not entry
     )
@@ -148,8 +177,52 @@ def _may_have_changed(builder: Builder, entry: Entry) -> bool:
 def target(container: Any) -> Any:
     """The `x` of `x[i] = …`."""
     if not isinstance(container, Tensor):
-        _check_change(container, "the assignment")
+        _check_assignment(container)
     return container
+
+
+def _check_assignment(container: Any, name: str = "") -> None:
+    """Refuses an assignment to an item or attribute of an object from outside the current trace. A
+    branch or loop that the object is from before may carry its contents."""
+    builder = tracing.active()
+    try:
+        if builder is not None and name and _is_left_out(builder, container, name):
+            entry = builder.frozen.find(container)
+            assert entry is not None, "it is from before a region"
+            _refuse_change(entry, "the assignment")
+        _check_change(container, "the assignment")
+    except InputError as error:
+        entry = builder.frozen.find(container) if builder is not None else None
+        if entry is None or entry.origin is not Origin.BEFORE or not _has_items(container):
+            raise
+        raise _shared(error, entry) from None
+
+
+def _is_left_out(builder: Builder, thing: Any, name: str) -> bool:
+    """Whether an object is carried, but not this attribute of it."""
+    fields = builder.fields.get(id(thing))
+    if fields is None or id(thing) not in builder.in_place or name in fields:
+        return False
+    return name in object_fields.read(thing)
+
+
+def _has_more(builder: Builder, entry: Entry) -> bool:
+    """Whether attributes have changed of an object that is carried without them."""
+    fields = builder.fields.get(id(entry.value))
+    if not fields or id(entry.value) not in builder.in_place:
+        return False
+    now = object_fields.read(entry.value)
+    return any(now.get(name) is not one for name, one in entry.state.items() if name not in fields)
+
+
+def _has_items(container: Any) -> bool:
+    return type(container) in (list, dict) or object_fields.is_own_object(container)
+
+
+def _shared(error: InputError, entry: Entry) -> ContainerChanged:
+    found = ContainerChanged(error.message, place=error.place, hint=error.hint)
+    found.container, found.name = entry.value, entry.name
+    return found
 
 
 def deleted_from(container: Any) -> Any:
@@ -160,8 +233,8 @@ def deleted_from(container: Any) -> Any:
     return container
 
 
-def target_attribute(thing: Any) -> Any:
-    """The `x` of `x.a = …`."""
+def target_attribute(thing: Any, name: str = "") -> Any:
+    """The `x` of `x.name = …`."""
     if isinstance(thing, (Tensor, Scalar)):
         tracing.refuse(f"{describe(thing)} has no attribute that can be set")
     if (
@@ -171,7 +244,7 @@ def target_attribute(thing: Any) -> Any:
     ):
         kind = "class" if isinstance(thing, type) else describe(thing).removeprefix("a Python ")
         tracing.refuse(*_outside(getattr(thing, "__name__", ""), f"a {kind}", "the assignment"))
-    _check_change(thing, "the assignment")
+    _check_assignment(thing, name)
     return thing
 
 
@@ -197,7 +270,7 @@ def item(container: Any, key: Any) -> Any:
 
 
 _REFUSED = {
-    print: ("print() runs while the kernel is traced, not on the GPU", "write to a tensor"),
+    print: ("print() runs while the kernel is traced, not on the GPU", "use fx.printf"),
     input: ("input() has no meaning in a kernel", None),
     locals: ("locals() has no meaning in a kernel", None),
     globals: ("globals() has no meaning in a kernel", None),
@@ -214,6 +287,7 @@ _HARMLESS = frozenset(
 _HARMLESS_TYPES = frozenset((range, int, float, bool, type, slice))
 # Builtin functions of dynamic values → what is called instead.
 TRACED: dict[Any, Callable[..., Any]] = {}
+TRACED_METHODS: dict[str, Callable[..., Any]] = {}  # the same for methods of lists, by name
 _DEPTH = 64  # nested calls; more are taken for infinite recursion
 
 
@@ -227,6 +301,8 @@ def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
             return function(*arguments, **named)
         if function in _REFUSED:
             tracing.refuse(*_REFUSED[function])
+        if function.__name__ in TRACED_METHODS and type(function.__self__) is list:
+            return TRACED_METHODS[function.__name__](function.__self__, *arguments, **named)
         if function in TRACED and tracing.active() is not None:
             for argument in arguments:
                 if hasattr(type(argument), "__next__"):
@@ -253,9 +329,9 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
             _check_change(argument, _name(function))
     watched = builder.frozen.reached_by((function, *arguments, *named.values()))
     result = function(*arguments, **named)
-    for entry in watched:
-        if entry.changed and not _may_have_changed(builder, entry):
-            _refuse_change(entry, name or _name(function))
+    changed = [entry for entry in watched if entry.changed]
+    if changed:
+        _check_entries(builder, changed, name or _name(function), _refuse_change)
     return result
 
 
@@ -270,8 +346,10 @@ _is_ours = functools.lru_cache(maxsize=1024)(locations.is_ours)
 def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     plain = function.__func__ if isinstance(function, MethodType) else function
     builder = tracing.active()
-    if builder is None or is_rewritten(plain.__code__):
+    if builder is None:
         return function(*arguments, **named)
+    if is_rewritten(plain.__code__):
+        return _registered(function(*arguments, **named))
     if not is_users(plain):
         if _is_ours(plain.__code__.co_filename):
             return function(*arguments, **named)
@@ -288,7 +366,13 @@ def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     builder.calls.append(plain.__code__)
     before = builder.locations.enter()
     try:
-        return new(*arguments, **named)
+        return _registered(new(*arguments, **named))
     finally:
         builder.locations.leave(before)
         builder.calls.pop()
+
+
+def _registered(result: Any) -> Any:
+    if type(result) is GeneratorType:
+        generators.register(result)
+    return result

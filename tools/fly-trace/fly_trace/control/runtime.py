@@ -11,9 +11,12 @@ from fly_common.errors import FlyError
 from fly_trace.control.branches import Thunk, branch, dynamic, if_, if_exit, truth
 from fly_trace.control.builtin_functions import contains
 from fly_trace.control.carried_values import Undefined
+from fly_trace.control.generators import static_range, yielding_test
 from fly_trace.control.iterations import each, for_exit
 from fly_trace.control.loops import for_, while_
 from fly_trace.control.matching import match
+from fly_trace.control.messages import call_printf, require
+from fly_trace.control.named_values import carrying
 from fly_trace.control.objects import (
     augmented,
     call,
@@ -37,6 +40,8 @@ __all__ = [
     "FlyError",
     "augmented",
     "call",
+    "call_printf",
+    "carrying",
     "deleted_from",
     "each",
     "for_",
@@ -46,9 +51,11 @@ __all__ = [
     "item",
     "items",
     "match",
+    "static_range",
     "target",
     "target_attribute",
     "while_",
+    "yielding_test",
 ]
 
 Span = tuple[int, int, int, int]  # line, column, end line, end column
@@ -181,11 +188,9 @@ def assert_(test: Any, message: Thunk) -> None:
         builder = tracing.current("an assert")
         if builder.host:
             checks.check(builder, test, message)
-            return
-        tracing.refuse(
-            "an assert on a dynamic value can't stop a kernel",
-            "check it on the host, or write the result to a tensor",
-        )
+        else:
+            require(test, message)
+        return
     if not truth(test):
         raise AssertionError(*([text] if (text := message()) is not None else []))
 

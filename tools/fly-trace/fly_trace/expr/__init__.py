@@ -98,7 +98,8 @@ NAMES = {
         ptrtoint recast_iter
         """,
     "fly_trace.memory.shared_memory": "Arena SharedAllocator Storage",
-    "fly_trace.control.compile_time": "const_expr draw printf range_constexpr",
+    "fly_trace.control.compile_time": "const_expr draw range_constexpr",
+    "fly_trace.control.messages": "printf",
     "fly_trace.memory.structs": "Align Array Struct Union struct union",
     "fly_trace.atoms.tiled": """
         MmaOperand ThrCopy ThrMma TiledCopy TiledMma make_tiled_copy make_tiled_copy_A

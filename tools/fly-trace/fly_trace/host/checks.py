@@ -11,7 +11,7 @@ from fly_trace.core import tracing
 from fly_trace.host import made_tensors
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL
-from fly_trace.values.scalars import Scalar, shown_as
+from fly_trace.values.scalars import Scalar, refuse_static, shown_as
 
 if TYPE_CHECKING:
     from fly_trace.session.builder import Builder
@@ -25,9 +25,13 @@ def check(builder: Builder, condition: Scalar, message: Callable[[], Any]) -> No
     shown by their values."""
     values: list[Scalar] = []
 
-    def show(value: Scalar) -> str:
+    def show(value: Scalar, form: str) -> str:
         if value.number is not None:
-            return str(value.number)
+            return format(value.number, form)
+        if form:
+            refuse_static(
+                value, "can't be converted to a string: it is known only when the kernel runs", None
+            )
         if not (value.dtype.is_integer or value.dtype.is_bool):
             tracing.refuse(f"a message shows integers, not {value.described}")
         values.append(value)

@@ -16,7 +16,9 @@ from fly_common import code_tables
 from fly_common.errors import InputError, Place
 
 from fly_trace.core import locations
-from fly_trace.rewrite import loop_state, nodes, patterns
+from fly_trace.rewrite import loop_state, named_values, nodes, patterns
+from fly_trace.rewrite.generators import Generating, first_yield
+from fly_trace.rewrite.naming import Naming
 from fly_trace.rewrite.nodes import CONTROL, walk
 from fly_trace.rewrite.refused import check
 from fly_trace.rewrite.transform import Transformer
@@ -111,9 +113,11 @@ def _compile(function: FunctionType) -> CodeType:
         loop_state.expand(node, file)
         kinds = set(map(type, walk(node)))
     check(node, file, kinds)
+    if ast.NamedExpr in kinds:
+        named_values.expand(node, file)
     if ast.Match in kinds:
         patterns.expand(node)
-    transformer = Transformer(file)
+    transformer = _transformer(kinds)(file)
     if isinstance(node, ast.Lambda):
         new: ast.stmt = ast.Return(transformer.expression(node))
     else:
@@ -142,6 +146,13 @@ def _compile(function: FunctionType) -> CodeType:
     found = _inner(_inner(compiled)).replace(co_name=code.co_name, co_qualname=code.co_qualname)
     _adopt(found)
     return found
+
+
+def _transformer(kinds: set[type]) -> type[Transformer]:
+    """The transformer for a function with nodes of these kinds."""
+    if not kinds.isdisjoint((ast.Yield, ast.YieldFrom)):
+        return Generating
+    return Naming if ast.NamedExpr in kinds else Transformer
 
 
 def _inner(code: CodeType) -> CodeType:
@@ -248,7 +259,16 @@ def return_of(function: Any) -> locations.Position:
     ]
     if not found:
         return definition_of(function)
-    node = min(found, key=lambda inner: inner.lineno)
+    return _position(function, min(found, key=lambda inner: inner.lineno))
+
+
+def yield_of(function: Any) -> locations.Position:
+    """The position of a generator function's first `yield`."""
+    found = first_yield(*nodes.children(_node(function)))
+    return definition_of(function) if found is None else _position(function, found)
+
+
+def _position(function: Any, node: ast.expr | ast.stmt) -> locations.Position:
     return locations.Position(
         function.__code__.co_filename,
         node.lineno,

@@ -129,7 +129,8 @@ class _Exits:
         self.loops: list[_Loop] = []
         self.count = 0
         self.read: set[str] = set()  # the variables that something tests
-        self.is_last = True  # whether the function ends where the block does
+        # Whether the function ends where the block does. A generator's caller goes on behind it.
+        self.is_last = not getattr(function, "is_generator", False)
         self.has_value = any(map(_has_value, function.body))
 
     def restructure(self) -> None:

@@ -72,6 +72,9 @@ class Expressions(ast.NodeTransformer):
             return node  # it looks at the frame that calls it
         function = self.visit(node.func)
         arguments = [self.visit(item) for item in node.args]
+        if nodes.is_printf(node):
+            texts = map(nodes.thunk, arguments)
+            return nodes.at(nodes.call("call_printf", function, *texts), node)
         keywords = [
             nodes.at(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords
         ]
@@ -121,7 +124,8 @@ class Expressions(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         value = self.visit(node.value)
         if isinstance(node.ctx, (ast.Store, ast.Del)):
-            value = nodes.at(nodes.call("target_attribute", value), node.value)
+            name = ast.Constant(node.attr)
+            value = nodes.at(nodes.call("target_attribute", value, name), node.value)
         return nodes.at(ast.Attribute(value, node.attr, node.ctx), node)
 
     def visit_Starred(self, node: ast.Starred) -> ast.expr:

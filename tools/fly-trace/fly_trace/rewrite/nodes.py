@@ -178,6 +178,14 @@ def is_fastmath(node: ast.expr) -> bool:
     return name == "fastmath"
 
 
+def is_printf(node: ast.Call) -> bool:
+    """Whether a call may be of fx.printf: of a function with this name, and plain arguments."""
+    function = node.func
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+    plain = not node.keywords and not any(isinstance(one, ast.Starred) for one in node.args)
+    return name == "printf" and plain
+
+
 def names_in(node: ast.expr) -> ast.expr:
     """The names that stand in a tuple, or as it is, in the same form; None for other things."""
     if isinstance(node, ast.Name):

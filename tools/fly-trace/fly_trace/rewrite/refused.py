@@ -24,9 +24,6 @@ REFUSED: dict[type[ast.AST], tuple[str, str | None]] = {
         "`nonlocal` can't be used in a kernel: it would change Python's state while tracing",
         "return the value from the helper",
     ),
-    ast.Yield: ("a generator can't be used in a kernel", "return a tuple or a list"),
-    ast.YieldFrom: ("a generator can't be used in a kernel", "return a tuple or a list"),
-    ast.NamedExpr: ("`:=` can't be used in a kernel", "use a separate assignment statement"),
 }
 
 

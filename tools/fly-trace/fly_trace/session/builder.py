@@ -18,6 +18,7 @@ from fly_dialect.builders import building
 from fly_dialect.extension import upstream
 
 from fly_trace.control import objects
+from fly_trace.control.in_place import ContainerChanged
 from fly_trace.core import call_chain
 from fly_trace.core import locations as places
 from fly_trace.values import (
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
     from fly_dialect.types import Spec
 
+    from fly_trace.control.in_place import Container
+    from fly_trace.control.named_values import Named
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot, Variables
 
@@ -66,9 +69,16 @@ class Builder:
         self.carried: dict[int, Any] = {}
         self.in_place: dict[int, Any] = {}
         self.offered: dict[int, Any] = {}
+        self.fields: dict[int, frozenset[str]] = {}  # the attributes of those that are carried
+        # Containers with items that branches and loops assign to; those that functions change which
+        # a branch or loop calls; and regions that were traced without them.
+        self.assigned: dict[int, Any] = {}
+        self.shared: dict[int, Container] = {}
+        self.discarded: list[ir.Operation] = []
         self.entry: Any = None
         self.variables: Variables = {}  # of the running functions that have many
         self.calls: list[Any] = []
+        self.generators: list[Any] = []  # weak references to those of rewritten functions
         self.ids: dict[str, Scalar] = {}
         self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
         self.last_static: ir.Value | None = None
@@ -76,6 +86,7 @@ class Builder:
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
         self.returned: Any = None  # what a host function returned last, and its names
+        self.named: Named | None = None  # the variables of the expression that is evaluated
         self.fastmath: Any = None  # the flags of operations on floats, as an attribute
         self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
         self._attributes: dict[Any, Any] = {}
@@ -227,6 +238,9 @@ class Builder:
             yield
             if not free:
                 objects.check_region(self.frozen)
+        except ContainerChanged as error:
+            error.region = block.owner.operation
+            raise
         except FlyError:
             raise
         except Exception as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import GeneratorType
 from typing import Any, NamedTuple
 
 from fly_common.errors import FlyError, InputError
@@ -10,7 +11,7 @@ from fly_common.record import field, record
 from fly_dialect.bindings import ir
 
 import fly_trace.control.runtime  # noqa: F401  rewritten functions call it
-from fly_trace.control import objects
+from fly_trace.control import generators, objects
 from fly_trace.core import locations as places
 from fly_trace.core import tracing
 from fly_trace.core.target import Target
@@ -18,7 +19,7 @@ from fly_trace.effects import snapshots
 from fly_trace.effects.snapshots import Snapshot
 from fly_trace.host.results import describe_results
 from fly_trace.memory.tensors import Access, Tensor
-from fly_trace.rewrite import return_of, rewritten
+from fly_trace.rewrite import return_of, rewritten, yield_of
 from fly_trace.session.builder import Builder, Locations, raised, with_calls
 from fly_trace.session.decorators import KernelFunction
 from fly_trace.session.launch import Argument, KernelCall, prepare
@@ -237,13 +238,24 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
     builder.entry = _run.__code__
     try:
         with objects.preserved(builder, function):
-            return rewritten(function)(**arguments)
+            new = rewritten(function)
+            result = new(**arguments)
+            if isinstance(result, GeneratorType) and result.gi_code is new.__code__:
+                raise InputError(
+                    f"{function.__name__} is a generator, which has no meaning on the GPU",
+                    place=places.place(yield_of(function)),
+                    hint="write the results to tensors; helper functions may yield",
+                )
+            return result
     except FlyError as error:
         with_calls(error)
         raise
     except Exception as error:
         raise with_calls(raised(error)) from error
     finally:
+        generators.close()
+        for region in builder.discarded:  # they use values of the module
+            region.erase()
         tracing.enter(before)
 
 

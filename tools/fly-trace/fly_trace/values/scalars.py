@@ -84,6 +84,8 @@ class Scalar:
         return f"a dynamic {self.dtype.name}"
 
     def __repr__(self) -> str:
+        if _shown.by is not None:  # in a list or tuple that is shown
+            return _shown.by(self, "")
         shown = "" if self.number is None else f" = {self.number}"
         return f"<{self.dtype.name}{shown}>"
 
@@ -129,14 +131,14 @@ class Scalar:
 
     def __str__(self) -> str:
         if _shown.by is not None:
-            return _shown.by(self)
+            return _shown.by(self, "")
         refuse_static(
             self, "can't be converted to a string: it is known only when the kernel runs", None
         )
 
     def __format__(self, form: str) -> str:
-        if _shown.by is not None and not form:
-            return _shown.by(self)
+        if _shown.by is not None:
+            return _shown.by(self, form)
         refuse_static(
             self, "can't be converted to a string: it is known only when the kernel runs", None
         )
@@ -148,7 +150,7 @@ class Scalar:
 
 
 _BOOL_HINT = (
-    "Python needs it in any(), all(), sorted(), min(), max(), bool() and code that is not"
+    "Python needs it in bool() and in code that is not"
     " traced: use &, |, fx.minimum, fx.maximum, fx.where"
 )
 _INDEX_HINT = (
@@ -158,16 +160,16 @@ _INDEX_HINT = (
 
 
 class _Shown(threading.local):
-    """How scalars become text: in the message of a check only."""
+    """How scalars become text, with a format: in the message of a check, and in printed lines."""
 
-    by: Callable[[Scalar], str] | None = None
+    by: Callable[[Scalar, str], str] | None = None
 
 
 _shown = _Shown()
 
 
 @contextmanager
-def shown_as(show: Callable[[Scalar], str]) -> Iterator[None]:
+def shown_as(show: Callable[[Scalar, str], str]) -> Iterator[None]:
     """Scalars become the text that `show` gives for them."""
     before, _shown.by = _shown.by, show
     try:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from fly_target.target import Target
 
-from fly_opt.lowering.interface import EMIT_LLVM, SLOT, set_target
+from fly_opt.lowering.interface import EMIT_LLVM, PRINTS, SLOT, set_target
 
 
 def rocm(target: Target, debug_info: bool) -> tuple[str, ...]:
@@ -35,6 +35,8 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         "fly-canonicalize",
         # A trace is target-independent; from here on the module is for one target.
         "fly-fold-wave-size",
+        # Asserts and printed lines become records for the host.
+        PRINTS,
         f"{SLOT}opt.before-layout-lowering",
         # Layout algebra becomes integer arithmetic; the same address twice becomes one value.
         "fly-layout-lowering",

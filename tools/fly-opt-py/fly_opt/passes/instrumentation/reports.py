@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import file_position
-from fly_image.reports import BUFFER, CAPACITY, HEADER, NBYTES, RECORD, SITES, VALUES, Site, Sites
+from fly_image.reports import FAULTS, HEADER, PRINTS, SITES, Channel, Site, Sites
 
 from fly_opt.passes.instrumentation.building import add_functions, call, symbol_of
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 FUNCTION = "fly_report"
+FUNCTIONS = {FAULTS: FUNCTION, PRINTS: "fly_print"}
 SPACE = 1  # global memory
 
 _IDS = "".join(
@@ -40,21 +41,27 @@ _IDS = "".join(
         for m, axis in enumerate("xyz")
     )
 )
-_VALUES = "".join(
-    f"""
+
+
+def _function(channel: Channel) -> str:
+    """The function that writes a record. It is called where something is wrong, so the caller's
+    code stays small."""
+    values = "".join(
+        f"""
   %value.{n} = llvm.getelementptr %record[{4 + n}]
     : (!llvm.ptr<{SPACE}>) -> !llvm.ptr<{SPACE}>, i64
   llvm.store %v{n}, %value.{n} {{alignment = 8 : i64}} : i64, !llvm.ptr<{SPACE}>"""
-    for n in range(VALUES)
-)
-# It is called where something is wrong, so the caller's code stays small.
-_FUNCTION = f"""
-llvm.func internal @{FUNCTION}(%site: i32, {", ".join(f"%v{n}: i64" for n in range(VALUES))})
+        for n in range(channel.values)
+    )
+    given = ", ".join(f"%v{n}: i64" for n in range(channel.values))
+    return f"""
+llvm.mlir.global external @{channel.buffer}() {{addr_space = {SPACE} : i32}} : i32
+llvm.func internal @{FUNCTIONS[channel]}(%site: i32, {given})
     attributes {{no_inline}} {{
   %one = llvm.mlir.constant(1 : i32) : i32
-  %most = llvm.mlir.constant({CAPACITY} : i32) : i32
-  %size = llvm.mlir.constant({RECORD.size} : i64) : i64
-  %buffer = llvm.mlir.addressof @{BUFFER} : !llvm.ptr<{SPACE}>
+  %most = llvm.mlir.constant({channel.capacity} : i32) : i32
+  %size = llvm.mlir.constant({channel.record.size} : i64) : i64
+  %buffer = llvm.mlir.addressof @{channel.buffer} : !llvm.ptr<{SPACE}>
   %number = llvm.atomicrmw add %buffer, %one monotonic : !llvm.ptr<{SPACE}>, i32
   %fits = llvm.icmp "ult" %number, %most : i32
   llvm.cond_br %fits, ^store, ^end
@@ -65,14 +72,12 @@ llvm.func internal @{FUNCTION}(%site: i32, {", ".join(f"%v{n}: i64" for n in ran
   %offset = llvm.mul %wide, %size : i64
   %record = llvm.getelementptr %records[%offset]
     : (!llvm.ptr<{SPACE}>, i64) -> !llvm.ptr<{SPACE}>, i8
-  llvm.store %site, %record {{alignment = 4 : i64}} : i32, !llvm.ptr<{SPACE}>{_IDS}{_VALUES}
+  llvm.store %site, %record {{alignment = 4 : i64}} : i32, !llvm.ptr<{SPACE}>{_IDS}{values}
   llvm.br ^end
 ^end:
   llvm.return
 }}
 """
-
-_VARIABLE = f"llvm.mlir.global external @{BUFFER}() {{addr_space = {SPACE} : i32}} : i32"
 
 
 class Reports:
@@ -86,6 +91,7 @@ class Reports:
             text = ir.StringAttr(self._table.attributes["value"]).value
             found = Sites.parse(text.encode())
         self._before, self._clear = found, list(found.clear)
+        self._used: dict[Channel, None] = {}
         self._sites = {site: number for number, site in enumerate(found.sites)}
 
     def _globals(self) -> Iterable[ir.Operation]:
@@ -99,9 +105,15 @@ class Reports:
         return self._sites.setdefault(site, len(self._sites))
 
     def emit(
-        self, at: ir.InsertionPoint, loc: ir.Location, number: int, values: Sequence[ir.Value]
+        self,
+        at: ir.InsertionPoint,
+        loc: ir.Location,
+        number: int,
+        values: Sequence[ir.Value],
+        channel: Channel = FAULTS,
     ) -> None:
         """Writes a report at an insertion point, with values of type i64."""
+        self._used[channel] = None
         i32, i64 = ir.IntegerType.get_signless(32), ir.IntegerType.get_signless(64)
 
         def constant(kind: ir.Type, value: int) -> ir.Value:
@@ -111,8 +123,8 @@ class Reports:
             ).results[0]
 
         given = [constant(i32, number), *values]
-        given += [constant(i64, 0) for _ in range(VALUES - len(values))]
-        call(at, loc, FUNCTION, given)
+        given += [constant(i64, 0) for _ in range(channel.values - len(values))]
+        call(at, loc, FUNCTIONS[channel], given)
 
     def clear_before_launch(self, name: str) -> None:
         """The launcher sets the module's variable `name` to zero before each launch."""
@@ -126,9 +138,13 @@ class Reports:
             return
         if self._table is not None:
             self._table.erase()
-        else:
-            variable(self._body, BUFFER, NBYTES)
-            add_functions(self._module, f"{_VARIABLE}\n{_FUNCTION}", FUNCTION)
+        there = {symbol_of(one) for one in self._globals()}
+        if not self._used and FAULTS.buffer not in there:
+            self._used[FAULTS] = None
+        for channel in self._used:
+            if channel.buffer not in there:
+                variable(self._body, channel.buffer, channel.nbytes)
+                add_functions(self._module, _function(channel), FUNCTIONS[channel])
         text = made.text().encode() + b"\0"
         kind = ir.Type.parse(f"!llvm.array<{len(text)} x i8>")
         value = ir.StringAttr.get(text.decode())
