@@ -43,7 +43,8 @@ def main(out: str, target: str = "sm_90a") -> None:
         compiled.save(folder / f"{case.name}.image")
         expected = {f"={name}": array for name, array in case.expect(values).items()}
         np.savez(folder / f"{case.name}.npz", **values, **expected)
-        rows.append({"name": case.name, "rtol": case.rtol, "atol": case.atol})
+        bounds = {"rtol": case.rtol, "atol": case.atol}
+        rows.append({"name": case.name, "returns": case.returns, **bounds})
         print(f"compiled: {case.name}")
     (folder / "cases.json").write_text(json.dumps({"target": target, "cases": rows}, indent=1))
 

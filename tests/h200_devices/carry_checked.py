@@ -1,5 +1,5 @@
-"""Compiles kernels with planted defects, and the examples, with the plugins that check kernels, for
-a machine that has no compiler.
+"""Compiles kernels with planted defects, and the examples, with the plugins that check kernels, and
+kernels that print and assert, for a machine that has no compiler.
 
     python -m h200_devices.carry_checked OUT [TARGET]
 
@@ -22,6 +22,7 @@ from fly_trace.session.load import find_entry, load_file
 from planted import bounds_kernels, sanitize_kernels
 from plugins import CHECKS, SHIPPED, Site
 
+from h200_devices import message_kernels
 from h200_devices.carry import LARGEST, ROOT
 
 
@@ -34,7 +35,11 @@ def main(out: str, target: str = "sm_90a") -> None:
         for name in CHECKS:
             site.advertise(name, f"fly_{name}:PLUGIN", f"fly_{name}")
             sys.path.insert(0, str(SHIPPED / name))
-        cases = [*_planted(folder, target), *_examples(folder, target)]
+        cases = [
+            *_planted(folder, target),
+            *_examples(folder, target),
+            *_messages(folder, target),
+        ]
     (folder / "cases.json").write_text(json.dumps({"target": target, "cases": cases}, indent=1))
     size = sum(path.stat().st_size for path in folder.iterdir())
     print(f"{len(cases)} cases, {size / 1e6:.1f} MB")
@@ -72,6 +77,17 @@ def _examples(folder: Path, target: str):
             os.environ.pop("FLY_PLUGINS", None)
         np.savez(folder / f"{case.name}.npz", **values)
         yield {"name": case.name, "plugin": "", "lines": []}
+
+
+def _messages(folder: Path, target: str):
+    """The kernels that print and assert, and what they say."""
+    for case in message_kernels.CASES:
+        arguments = case.make()
+        compiled = case.function.compile(*arguments, target=target)
+        compiled.save(folder / f"{case.name}.image")
+        values = dict(zip(compiled.parameter_names, arguments, strict=True))
+        np.savez(folder / f"{case.name}.npz", **values)
+        yield {"name": case.name, "printed": case.printed, "failed": case.failed}
 
 
 if __name__ == "__main__":

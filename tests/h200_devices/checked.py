@@ -1,9 +1,12 @@
 """The images that `h200_devices.carry_checked` compiled, in the folder that H200_CHECKED names:
 each planted defect is found, the examples report nothing and compute the same bytes as without the
-plugins. With host arrays, and with tensors on the GPU where torch is installed."""
+plugins, kernels print their lines and fail by their asserts. With host arrays, and with tensors on
+the GPU where torch is installed."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 from collections.abc import Callable, Mapping
@@ -31,7 +34,7 @@ def _check(folder: Path, case: dict[str, Any]) -> Callable[[], str]:
         with np.load(folder / f"{case['name']}.npz") as held:
             values = {name: held[name] for name in held.files}
         ways = ("host arrays", "tensors") if _has_torch() else ("host arrays",)
-        work = _found if case["plugin"] else _same
+        work = _said if "printed" in case else _found if case["plugin"] else _same
         return ", ".join(f"{way}: {work(folder, case, values, way)}" for way in ways)
 
     return run
@@ -86,6 +89,16 @@ def _fault(image: Path, values: Mapping[str, np.ndarray], way: str) -> Fault | N
     except Fault as fault:
         return fault
     return None
+
+
+def _said(folder: Path, case: dict[str, Any], values: Mapping[str, Any], way: str) -> str:
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        fault = _fault(folder / f"{case['name']}.image", values, way)
+    assert printed.getvalue().splitlines() == case["printed"], printed.getvalue()
+    assert bool(fault) == bool(case["failed"]), fault
+    assert case["failed"] in (fault.message if fault else ""), fault
+    return f"{len(case['printed'])} lines, {fault.message if fault else 'no fault'}"
 
 
 def _same(folder: Path, case: dict[str, Any], values: Mapping[str, Any], way: str) -> str:

@@ -50,7 +50,7 @@ def example(folder: Path, case: dict[str, Any]) -> str:
         results = _run(compiled, values, way)
         torch.cuda.synchronize()
         worst = max(
-            _compare(_found(name, values, results), array, case, f"{way}, {name}")
+            _compare(_found(name, values, results, case), array, case, f"{way}, {name}")
             for name, array in expected.items()
         )
         told.append(f"{way} {worst:.1e}")
@@ -78,9 +78,12 @@ def _run(compiled: Compiled, values: Mapping[str, Any], way: str) -> Any:
     return found
 
 
-def _found(name: str, values: Mapping[str, Any], results: Any) -> np.ndarray:
-    """An array after the run: an argument, or what the program returned."""
-    array = values.get(name, results)
+def _found(name: str, values: Mapping[str, Any], results: Any, case: dict[str, Any]) -> np.ndarray:
+    """An array after the run: an argument, or what the program returned, one or several."""
+    if name in values:
+        array = values[name]
+    else:
+        array = results[case["returns"].index(name)] if isinstance(results, tuple) else results
     if isinstance(array, torch.Tensor):
         is_bf16 = array.dtype == torch.bfloat16
         array = array.view(torch.int16).cpu().numpy() if is_bf16 else array.cpu().numpy()
