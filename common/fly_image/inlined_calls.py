@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 MOST_DEPTH = 64  # nested calls
 INLINED = "DW_TAG_inlined_subroutine"
+# clang compiles an OpenCL kernel to a function, and a stub with the kernel's name that calls it.
+STUBS_BODY = b"__clang_ocl_kern_imp_"
 
 
 class Call(NamedTuple):
@@ -62,10 +64,17 @@ def _of_unit(dwarf: DWARFInfo, unit: CompileUnit, files_of: FilesOf) -> Iterator
                 else 0
                 for name in ("file", "line", "column")
             ]
-            if numbers[0] in files and numbers[1]:
+            if numbers[0] in files and numbers[1] and not _is_stubs_body(die):
                 ranges = tuple(_ranges(dwarf, unit, die))
                 yield Call(ranges, depth, files[numbers[0]], numbers[1], numbers[2])
         waiting += [(child, depth + 1) for child in die.iter_children()]
+
+
+def _is_stubs_body(die: DIE) -> bool:
+    """Whether a call is that of a kernel's stub, which is nowhere in the source."""
+    origin = die.get_DIE_from_attribute("DW_AT_abstract_origin")
+    name = origin.attributes.get("DW_AT_linkage_name")
+    return name is not None and name.value.startswith(STUBS_BODY)
 
 
 def _ranges(dwarf: DWARFInfo, unit: CompileUnit, die: DIE) -> Iterator[tuple[int, int]]:

@@ -32,8 +32,9 @@ def members(node: ast.ClassDef) -> Iterator[tuple[str, ast.AST]]:
 
 
 def is_property(item: ast.AST) -> bool:
+    """Whether a method is a property's getter or setter."""
     return isinstance(item, ast.FunctionDef) and any(
-        isinstance(one, ast.Name) and one.id == "property" for one in item.decorator_list
+        ast.unparse(one) in ("property", f"{item.name}.setter") for one in item.decorator_list
     )
 
 

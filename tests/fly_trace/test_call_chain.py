@@ -27,7 +27,7 @@ def calls(said: str) -> list[str]:
     [
         ("return A[1.5]", "must be an integer"),
         ("return {}[3]", "KeyError: 3"),
-        ("yield A[0]", "a generator"),
+        ("return unknown", "NameError"),
         ("return [A[j] for j in range(2.5)][0]", "float"),
         ("return (lambda j: A[j])(1.5)", "must be an integer"),
     ],

@@ -1,6 +1,7 @@
 """Tracing does work in proportion to the program: the calls that Python makes are counted for a
 kernel and for one of twice the size. Times would depend on the machine."""
 
+import gc
 import sys
 from pathlib import Path
 
@@ -26,11 +27,15 @@ def calls_of(work):
         nonlocal count
         count += event in ("call", "c_call")
 
+    # A collection in between would call the finalizers of what other tests have left.
+    gc.collect()
+    gc.disable()
     sys.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 

@@ -21,9 +21,10 @@ def host(body):
     return fly.jit(entry)
 
 
-# RAISE: fly-trace: error: {{.*}}refused.py:30:9: `raise` inside a dynamic `if`: a kernel can't raise an exception
+# RAISE: fly-trace: error: {{.*}}refused.py:31:9: `raise` inside a dynamic `if`: a kernel can't raise an exception
 # RAISE-NEXT: raise IndexError
 # RAISE-NEXT: ^~~~~~
+# RAISE-NEXT: called in kernel at {{.*}}refused.py:16:9: body(A, n)
 # RAISE-NEXT: check it on the host
 def raises(A, n):
     if n > 3:
@@ -31,7 +32,7 @@ def raises(A, n):
     A[n] = 1.0
 
 
-# AFTER: fly-trace: error: {{.*}}refused.py:40:7: `i` is the variable of a dynamic loop, which may not run at all
+# AFTER: fly-trace: error: {{.*}}refused.py:41:7: `i` is the variable of a dynamic loop, which may not run at all
 # AFTER-NEXT: A[i] = 2.0
 # AFTER-NEXT: ^
 def behind(A, n):
@@ -40,17 +41,17 @@ def behind(A, n):
     A[i] = 2.0
 
 
-# SIDE: error: {{.*}}refused.py:50:12: `value` is assigned where the dynamic `if` on line 48 is true, and has no value where it is false
+# SIDE: error: {{.*}}refused.py:51:12: `value` is assigned where the dynamic `if` on line 49 is true, and has no value where it is false
 # SIDE-NEXT: A[0] = value
 # SIDE-NEXT: ^~~~~
-# SIDE-NEXT: assign value a value before the `if`
+# SIDE: assign value a value before the `if`
 def sided(A, n):
     if n > 3:
         value = 1.0
     A[0] = value
 
 
-# LIST: error: {{.*}}refused.py:59:9: append() modifies a Python list created outside this dynamic branch or loop
+# LIST: error: {{.*}}refused.py:60:9: append() modifies a Python list created outside this dynamic branch or loop
 # LIST-NEXT: values.append(2.0)
 # LIST-NEXT: ^~~~~~~~~~~~~~~~~~
 def listed(A, n):

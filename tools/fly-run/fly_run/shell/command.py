@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shlex
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,7 +115,9 @@ def call(call: Call) -> None:
     held, work = _work(call, image, given)
     _check_destinations(held.destinations)
     watch = observing.Watching.of(call)
-    with _kept(call, path, data), watch.tracing():
+    # What kernels print must not be in a document.
+    printing = contextlib.redirect_stdout(sys.stderr if call.json else sys.stdout)
+    with _kept(call, path, data), watch.tracing(), printing:
         outcome, name, remarks, measured, launched = _run(call, image, work, watch, held)
     ran = outcome.ran
     if call.kernel is None and image.program is not None:

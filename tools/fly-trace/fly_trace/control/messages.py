@@ -20,6 +20,8 @@ from fly_trace.values.conversion import bitcast, convert
 from fly_trace.values.dtypes import F32, F64, I64, U32, U64, DType
 from fly_trace.values.scalars import Scalar, shown_as
 
+__all__ = ["printf"]
+
 # How a value stands in a text until the text is taken apart.
 _MARK = re.compile("\x00([0-9]+)\x00")
 
