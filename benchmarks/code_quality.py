@@ -27,7 +27,7 @@ import tempfile
 from pathlib import Path
 
 import compile_time
-from fly_llc import comparison
+from fly_llc.backends.amd import comparison
 
 ROWS = (
     "instructions",
@@ -41,6 +41,7 @@ ROWS = (
 )
 ALLOWED = 1.05
 NOT_JUDGED = ("waits",)
+TARGET = "gfx942"
 _BINARY = re.compile(r'bin = "((?:[^"\\]|\\.)*)"')
 
 
@@ -54,7 +55,7 @@ def unescaped(text: str) -> bytes:
 
 def flydsl_object(python: str, kernel: str, scratch: Path) -> bytes:
     """Returns FlyDSL's code object, a string in the last module that it dumps."""
-    system = compile_time.flydsl(python, compile_time.rocm_folder(scratch / kernel))
+    system = compile_time.flydsl(python, compile_time.rocm_folder(scratch / kernel), None)
     dumps = scratch / kernel / "dumps"
     environment = {
         **os.environ,
@@ -74,8 +75,10 @@ def flydsl_object(python: str, kernel: str, scratch: Path) -> bytes:
 
 def our_object(kernel: str, scratch: Path) -> bytes:
     file = scratch / f"{kernel}.hsaco"
-    command = [word or "0" for word in compile_time.ours().command(kernel, "cold")]
-    done = subprocess.run([*command, str(file)], capture_output=True, text=True)
+    ours = compile_time.ours(compile_time.ROOT, "fly", TARGET)
+    command = [word or "0" for word in ours.command(kernel, "cold")]
+    environment = {**os.environ, **ours.environment(scratch / "cache")}
+    done = subprocess.run([*command, str(file)], env=environment, capture_output=True, text=True)
     if done.returncode:
         sys.exit(f"code_quality: error: {kernel}:\n{done.stderr}")
     return file.read_bytes()
@@ -97,7 +100,7 @@ def main() -> int:
         scratch = Path(folder)
         peer = any(
             system.name == "FlyDSL"
-            for system in compile_time.find_peers(options.peers_python, scratch)
+            for system in compile_time.find_peers(options.peers_python, TARGET, scratch, None)
         )
         for kernel in (*compile_time.KERNELS, *compile_time.TILED):
             table[kernel] = {"fly": counts(our_object(kernel, scratch))}

@@ -1,7 +1,7 @@
 """Compile time from process start to the code object: this project, Triton and FlyDSL.
 
     python benchmarks/compile_time.py [--runs 7] [--target gfx942] [--peers-python PATH]
-                                      [--before DIR] [--json FILE]
+                                      [--flydsl-source DIR] [--before DIR] [--json FILE]
 
 Each figure is the median (minimum–maximum) of fresh processes in milliseconds, which run in turn so
 that other load affects all alike. "cold": an empty compile cache; "warm": the cache of the previous
@@ -14,8 +14,18 @@ triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with
 kernels are in benchmarks/peers: the same computation on f32 with dynamic extents, one row per block
 of 256; Triton's hold a row in registers, of at most 1024 columns, as is idiomatic there. The tiled
 kernels (peers/tiled_kernels.py) share one source for FlyDSL and us, and so does straight_line
-(peers/long_kernels.py), a kernel of 2,000 source lines. flash_attention is causal, of f16, by
-matrix instructions: ours is that of examples/, and FlyDSL is left out. No GPU is needed.
+(peers/long_kernels.py), a kernel of 2,000 source lines. No GPU is needed.
+
+flash_attention is causal, of f16, with heads of 64 elements, any length, 64 queries a block, and
+matrix instructions. Ours is that of examples/, Triton's that of benchmarks/peers, and FlyDSL's its
+own, which the wheel does not contain: with --flydsl-source DIR it is imported from a checkout of
+ROCm/FlyDSL, and without it FlyDSL is left out of that row. The commit that was tried with 0.4.2 is
+
+    git clone https://github.com/ROCm/FlyDSL DIR
+    git -C DIR checkout 11c4174d82b7491c2d08d5828a254183f2a8b959
+
+FlyDSL's differs from the others in this: the numbers of heads are constants, the order of axes is
+batch, length, head, element, and a block has two waves (ours and Triton's have four).
 
 --target sm_90a measures us and Triton there, up to the cubin, each with the ptxas that it finds:
 FLY_PTXAS names ours, and TRITON_PTXAS_PATH Triton's. The tiled kernels, which use AMD's
@@ -45,7 +55,8 @@ ROOT = HERE.parent
 KERNELS = ("vector_add", "softmax", "layernorm")  # of peers/fly_kernels.py
 TILED = ("tiled_copy", "tiled_mma", "preshuffle_gemm", "softmax_tiles")
 LONG = ("straight_line",)  # of peers/long_kernels.py: 2,000 source lines
-FLASH = ("flash_attention",)  # of examples/ for us
+FLASH = ("flash_attention",)  # of examples/ for us, of a checkout of FlyDSL for FlyDSL
+FLYDSL_KERNEL = "kernels/attention/flash_attn_generic.py"  # in a checkout of FlyDSL
 TILED_TEXT = str(HERE / "peers/tiled_kernels.py")
 STATES = ("cold", "warm", "call")
 TARGETS = ("gfx942", "sm_90a")
@@ -61,7 +72,7 @@ if state == "call":
 made = KERNEL.compile(target="TARGET")
 elapsed = (time.monotonic() - float(started)) * 1000
 assert made.hsaco[:4] == b"\\x7fELF"
-if state == "warm" and KERNEL_IS_LIGHT:
+if state == "warm":
     heavy = {"numpy", "torch", "torch_mlir", "mlir", "typer"} & set(sys.modules)
     assert not heavy, f"a warm compile imported {heavy}"
 for file in files:
@@ -90,8 +101,7 @@ def ours(checkout: Path, name: str, target: str) -> System:
             long = checkout / "benchmarks/peers/long_kernels.py"
             return [sys.executable, str(long), "fly", "compile", "", state]
         other = next(name for name in KERNELS if name != kernel)
-        program = OURS.replace("KERNEL_IS_LIGHT", str(kernel not in FLASH))
-        program = program.replace("OTHER", other)
+        program = OURS.replace("OTHER", other)
         if kernel in FLASH:
             program = program.replace("MODULE", "flash_attention")
             program = program.replace("KERNEL", "flash_attention_mfma")
@@ -131,13 +141,16 @@ def triton(python: str, target: str) -> System:
     )
 
 
-def flydsl(python: str, rocm: Path) -> System:
+def flydsl(python: str, rocm: Path, source: Path | None) -> System:
+    """`source` is a checkout of FlyDSL, which has the kernel of flash_attention."""
+
     def command(kernel: str, state: str) -> list[str]:
         if kernel in TILED:
             return [python, TILED_TEXT, "flydsl", kernel, "", state]
         if kernel in LONG:
             return [python, str(HERE / "peers/long_kernels.py"), "flydsl", "compile", "", state]
-        return [python, str(HERE / "peers/flydsl_kernels.py"), kernel, "", state]
+        kernels = str(HERE / "peers/flydsl_kernels.py")
+        return [python, kernels, kernel, "", state, *([str(source)] if source else [])]
 
     return System(
         "FlyDSL",
@@ -148,6 +161,7 @@ def flydsl(python: str, rocm: Path) -> System:
             "ARCH": "gfx942",
             "ROCM_PATH": str(rocm),
         },
+        (*KERNELS, *(FLASH if source else ()), *LONG, *TILED),
     )
 
 
@@ -157,15 +171,17 @@ def main() -> None:
     parser.add_argument("--kernels", help="measure these only, separated by commas")
     parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
     parser.add_argument("--peers-python", default=sys.executable, help="where the peers are")
+    parser.add_argument("--flydsl-source", type=Path, metavar="DIR", help="a checkout of FlyDSL")
     parser.add_argument("--before", type=Path, help="another checkout of this project")
     parser.add_argument("--json", type=Path, help="write the samples to this file too")
     options = parser.parse_args()
     wanted = set(options.kernels.split(",")) if options.kernels else None
+    source = check_source(options.flydsl_source)
     with tempfile.TemporaryDirectory(prefix="fly-bench-") as scratch:
         systems = [ours(ROOT, "fly", options.target)]
         if options.before:
             systems.append(ours(options.before.resolve(), "before", options.target))
-        systems += find_peers(options.peers_python, options.target, Path(scratch))
+        systems += find_peers(options.peers_python, options.target, Path(scratch), source)
         if wanted is not None:
             systems = [
                 replace(one, kernels=tuple(name for name in one.kernels if name in wanted))
@@ -173,17 +189,27 @@ def main() -> None:
             ]
         samples = measure(systems, options.runs, Path(scratch))
     report(systems, samples, options.runs, options.target)
+    flydsl_runs = any(one.name == "FlyDSL" for one in systems)
+    if flydsl_runs and source is None and (wanted is None or wanted & set(FLASH)):
+        print("flash_attention: FlyDSL is left out, since --flydsl-source is not given")
     if options.json:
         named = {" ".join(key): values for key, values in samples.items()}
         options.json.write_text(json.dumps(named, indent=1))
 
 
-def find_peers(python: str, target: str, scratch: Path) -> list[System]:
+def check_source(folder: Path | None) -> Path | None:
+    """The checkout of FlyDSL as an absolute path. Exits if it does not have the kernel."""
+    if folder is not None and not (folder / FLYDSL_KERNEL).is_file():
+        sys.exit(f"compile_time: error: --flydsl-source {folder}: there is no {FLYDSL_KERNEL}")
+    return folder and folder.resolve()
+
+
+def find_peers(python: str, target: str, scratch: Path, source: Path | None) -> list[System]:
     """Returns the peers that `python` can import; prints which are missing."""
     found = []
     peers = [("triton", "Triton", lambda: triton(python, target))]
     if target == "gfx942":
-        peers.append(("flydsl", "FlyDSL", lambda: flydsl(python, rocm_folder(scratch))))
+        peers.append(("flydsl", "FlyDSL", lambda: flydsl(python, rocm_folder(scratch), source)))
     for module, title, make in peers:
         code = (
             f"from importlib.metadata import version; import {module}; print(version('{module}'))"

@@ -1,12 +1,13 @@
 """Time to read and write FlyDSL's text, by lines: the lexer alone, and with MLIR.
 
-    python benchmarks/dialect_text.py
+    python benchmarks/dialect_text.py [--runs 7] [--lines 500,5000,50000]
 
 The lexer is linear: ten times the lines take ten times as long.
 """
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Callable
@@ -22,7 +23,7 @@ LINES = (
 )
 
 
-def median_ms(work: Callable[[], object], runs: int = 7) -> float:
+def median_ms(work: Callable[[], object], runs: int) -> float:
     times = []
     for _ in range(runs):
         start = time.perf_counter()
@@ -32,14 +33,19 @@ def median_ms(work: Callable[[], object], runs: int = 7) -> float:
 
 
 def main() -> None:
-    print("lines   lexer ms   read ms   write ms   (median of 7)")
-    for count in (500, 5_000, 50_000):
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=7, help="runs per figure")
+    parser.add_argument("--lines", default="500,5000,50000", help="sizes, separated by commas")
+    options = parser.parse_args()
+    runs = options.runs
+    print(f"lines   lexer ms   read ms   write ms   (median of {runs})")
+    for count in map(int, options.lines.split(",")):
         source = HEAD + "".join(LINES.format(n) for n in range(count // 2)) + "  return\n}\n"
         context = ir.Context()
         module = text.read(source, context)
-        lexer = median_ms(lambda source=source: text.to_generic(source).finish())
-        read = median_ms(lambda source=source: text.read(source, ir.Context()))
-        write = median_ms(lambda module=module: text.write(module, False))
+        lexer = median_ms(lambda source=source: text.to_generic(source).finish(), runs)
+        read = median_ms(lambda source=source: text.read(source, ir.Context()), runs)
+        write = median_ms(lambda module=module: text.write(module, False), runs)
         print(f"{count:6,} {lexer:9.1f} {read:9.1f} {write:10.1f}")
 
 

@@ -1,6 +1,7 @@
 """Speed of the emulator in wave-instructions per second, compared with a NumPy interpreter.
 
-    python benchmarks/emulator.py [--repeats 9] [--target gfx942] [--json]
+    python benchmarks/emulator.py [--repeats 9] [--target gfx942]
+                                  [--kernels vector_add] [--json]
 
 A wave-instruction is one machine instruction executed by one wave of 64 lanes, including scalar
 ones. Both run the same HSACO, compiled by clang from tests/kernels, and must give the same bytes.
@@ -113,6 +114,14 @@ class Product:
     fast_ratio_least: float
     exact_ratio: float
     exact_ratio_least: float
+
+
+def chosen(kernels: str) -> list[Work]:
+    """The launches whose names begin with one of these words, separated by commas; all for ""."""
+    found = [work for work in works() if not kernels or work.name.split()[0] in kernels.split(",")]
+    if not found:
+        sys.exit(f"error: --kernels {kernels}: there is no such kernel")
+    return found
 
 
 def works() -> list[Work]:
@@ -402,10 +411,11 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 def main(
     repeats: int = typer.Option(9, min=1, help="Turns that each has."),
     target: str = typer.Option("gfx942", help="gfx90a, gfx942 or gfx950."),
+    kernels: str = typer.Option("", help="Measure these only, separated by commas."),
     json: bool = typer.Option(False, help="Print the figures as JSON."),
 ) -> None:
     """Wave-instructions per second of the emulator and of a NumPy lockstep interpreter."""
-    figures = [measure(work, target, repeats) for work in works()]
+    figures = [measure(work, target, repeats) for work in chosen(kernels)]
     shared = threads(target, repeats)
     products = [product(target, 3 * repeats, side) for side in (256, 512)]
     library = library_times()

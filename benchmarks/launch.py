@@ -101,9 +101,11 @@ def calling(
 
 
 class Idle:
-    """A device whose driver's entry does nothing, and that sees tensors where they are."""
+    """A device whose driver's entry does nothing, and that sees tensors where they are. It has all
+    members of `fly_run.devices.protocol.Device`, which the peers' interpreters can't import."""
 
-    name, concurrent, instructions, remarks = "idle", True, None, ()
+    name, concurrent, own_memory, instructions, remarks = "idle", True, False, None, ()
+    place = None
 
     def __init__(self, target: str, options: Any):
         from fly_host.native import library
@@ -123,6 +125,17 @@ class Idle:
     def function(self, name: str) -> str:
         return name
 
+    def alloc(self, nbytes: int, label: str = "") -> int:
+        raise NotImplementedError("tensors are in host memory")
+
+    def free(self, address: int) -> None:
+        raise NotImplementedError("tensors are in host memory")
+
+    def copy(
+        self, destination: int, source: int, nbytes: int, direction: str, stream: Any = None
+    ) -> None:
+        ctypes.memmove(destination, source, nbytes)
+
     def adopt_all(self, spans: Any) -> list[int]:
         return [pointer for _, pointer, _, _ in spans]
 
@@ -132,11 +145,28 @@ class Idle:
     def release(self, address: int) -> None:
         pass
 
-    def adopt(self, pointer: int, nbytes: int, **_: Any) -> int:
+    def adopt(self, pointer: int, nbytes: int, *, writable: bool = True, label: str = "") -> int:
         return pointer
 
-    def launch(self, *_: Any) -> None:
+    def launch(
+        self,
+        function: Any,
+        grid: Any,
+        block: Any,
+        packed: bytes,
+        shared: int = 0,
+        stream: Any = None,
+    ) -> None:
         pass
+
+    def stream(self) -> Any:
+        return object()
+
+    def event(self, stream: Any = None) -> float:
+        return time.perf_counter()
+
+    def elapsed(self, start: float, end: float) -> float:
+        return end - start
 
     def synchronize(self, what: Any = None) -> None:
         pass
@@ -155,7 +185,7 @@ class Idle:
 def driven(repeats: int, folder: Path) -> dict[str, dict[str, float]]:
     """ns of calls beside a driver that does nothing, by size and way."""
     import torch
-    from fly_host import python_code
+    from fly_host.readers import python_code
     from fly_run.devices import registry
 
     import fly
@@ -199,10 +229,10 @@ def size_name(tensors: int, integers: int, output: bool) -> str:
 
 
 class Nothing:
-    """A `fly_host.machine.Machine` that does nothing with torch's tensors."""
+    """A `fly_host.readers.machine.Machine` that does nothing with torch's tensors."""
 
     def extents(self, tensor: Any) -> Any:
-        from fly_host.values import Extents
+        from fly_host.readers.values import Extents
 
         return Extents(tensor.shape, tensor.stride())
 

@@ -1,8 +1,9 @@
 """Overhead of observers: `--stats`, `--trace` and `--strict` compared with an unobserved run.
 
-    python benchmarks/observers.py [--repeats 15] [--target gfx942]
+    python benchmarks/observers.py [--repeats 15] [--target gfx942] [--kernels lds_reduce]
 
-The kernels are those of benchmarks/emulator.py, on one host thread. These run in turn: no observer;
+The kernels are those of benchmarks/emulator.py, on one host thread; --kernels chooses some, by the
+first word of their names. These run in turn: no observer;
 native counting of executions and lanes (Wants.COUNT); and native measuring of memory accesses too,
 as `--stats` requests (Wants.MEASURE). Ratios use minimum times, those of runs that were not
 interrupted on a busy machine. A trace and a strict run, which call Python at every instruction, are
@@ -91,10 +92,10 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
     return least, executed
 
 
-def main(repeats: int = 15, target: str = "gfx942") -> None:
-    from emulator import works
+def main(repeats: int = 15, target: str = "gfx942", kernels: str = "") -> None:
+    from emulator import chosen
 
-    for work in works():
+    for work in chosen(kernels):
         least, executed = measure(work, target, repeats)
         base = least[UNOBSERVED]
         told = [f"{UNOBSERVED} {base * 1e3:.2f} ms"]

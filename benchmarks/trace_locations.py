@@ -1,11 +1,12 @@
 """Overhead of source locations while tracing: an unrolled kernel of about 2,000 ops.
 
-    python benchmarks/trace_locations.py
+    python benchmarks/trace_locations.py [--runs 15]
 
 Prints the median tracing time with captured locations and with a single unknown location for every
 op, and the difference as a percentage of the total.
 """
 
+import argparse
 import statistics
 import time
 
@@ -17,7 +18,6 @@ import fly
 import fly.expr as fx
 
 STEPS = 150
-ROUNDS = 15
 
 
 @fly.kernel
@@ -53,10 +53,13 @@ def count_ops() -> int:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--runs", type=int, default=15, help="traces per figure")
+    options = parser.parse_args()
     ops = count_ops()
     captured = builder.Locations.here
     with_locations, without = [], []
-    for _ in range(ROUNDS):
+    for _ in range(options.runs):
         # Alternate, so that other load slows both alike.
         with_locations.append(once())
         builder.Locations.here = lambda self: self.unknown

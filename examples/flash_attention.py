@@ -2,7 +2,8 @@
 
 Q and Out are batches × heads × length × d of f16. K and V have the same length, and as many heads
 or fewer: with grouped queries, several heads of Q share one of K and V. d is 64 or 128, the length
-is any. Sums are f32. CDNA's chips have MFMA instructions, RDNA's WMMA.
+is any. The rows of a head lie one after the other, the first at a multiple of 16 bytes. Sums are
+f32. CDNA's chips have MFMA instructions, RDNA's WMMA.
 
 A workgroup of four waves takes 64 queries of a head, and goes through the keys up to the last of
 them in tiles, with an online softmax (Dao, "FlashAttention-2", arXiv:2307.08691). While it computes
@@ -231,6 +232,11 @@ def flash_attention_kernel(
 def attention(Q, K, V, instruction, wave, d):
     """Returns Out. `wave` is the number of a wave's lanes."""
     assert Q.shape[3] == d, f"rows of {Q.shape[3]} elements, not {d}"
+    for name, tensor in (("Q", Q), ("K", K), ("V", V)):
+        assert tensor.stride[2] == d, f"the rows of a head of {name} must be adjacent"
+        assert tensor.stride[3] == 1, f"the elements of a row of {name} must be adjacent"
+        for mode in (0, 1):  # threads load eight values at a time
+            assert tensor.stride[mode] % VALUES == 0, f"heads of {name} must be aligned to 16 bytes"
     assert Q.shape[1] % K.shape[1] == 0, f"{Q.shape[1]} heads of Q, {K.shape[1]} of K"
     batches, heads, length = Q.shape[0], Q.shape[1], Q.shape[2]
     atom = fx.make_mma_atom(instruction)
@@ -262,9 +268,9 @@ def attention(Q, K, V, instruction, wave, d):
 
 @fly.jit
 def flash_attention_mfma(
-    Q: fx.Tensor[fx.Float16, "batches", "heads", "length", "d"],
-    K: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d"],
-    V: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d"],
+    Q: fx.Tensor[fx.Float16, "batches", "heads", "length", "d", fx.aligned(16)],
+    K: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d", fx.aligned(16)],
+    V: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d", fx.aligned(16)],
     d: fx.Constexpr[int] = 64,
 ):
     Out = attention(Q, K, V, fx.rocdl.MFMA(16, 16, 16, fx.Float16), 64, d)
@@ -273,9 +279,9 @@ def flash_attention_mfma(
 
 @fly.jit
 def flash_attention_wmma(
-    Q: fx.Tensor[fx.Float16, "batches", "heads", "length", "d"],
-    K: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d"],
-    V: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d"],
+    Q: fx.Tensor[fx.Float16, "batches", "heads", "length", "d", fx.aligned(16)],
+    K: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d", fx.aligned(16)],
+    V: fx.Tensor[fx.Float16, "batches", "kv_heads", "length", "d", fx.aligned(16)],
     d: fx.Constexpr[int] = 64,
 ):
     Out = attention(Q, K, V, fx.rocdl.WMMA(16, 16, 16, fx.Float16), 32, d)

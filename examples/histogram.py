@@ -10,12 +10,10 @@ GROUPS = 16
 
 @fly.kernel
 def histogram_kernel(data: fx.Tensor, counts: fx.Tensor):
-    local = fx.shared_array(fx.Int32, BINS)
+    local = fx.block.init_histogram(BINS, barrier=False)
     tid = fx.thread_idx.x
-    local[tid] = 0
-    fx.barrier()
     for i in range(fx.Int64(fx.block_idx.x * BLOCK + tid), data.shape[0], BLOCK * GROUPS):
-        fx.atomic_add(local, fx.Int32(data[i]), 1)
+        fx.block.add_to_histogram(local, data[i])
     fx.barrier()
     fx.atomic_add(counts, tid, local[tid])
 

@@ -13,7 +13,6 @@ import fly.expr as fx
 
 BLOCK = 256
 N = fx.sym_int32("N")  # columns are counted in 32 bits; launches check that they fit
-MOST_WAVES = BLOCK // 32  # waves have 64 lanes on CDNA, 32 on RDNA
 LOWEST = -3.4028234663852886e38  # the lowest f32: LOWEST - LOWEST is 0, unlike -inf - -inf
 
 
@@ -31,40 +30,13 @@ class Normalizer(NamedTuple):
         return Normalizer(maximum, own + others)
 
 
-def wave_reduce(own):
-    """Merges the normalizers of a wave's lanes; every lane gets the result."""
-    offset = fx.num_warp_threads() // 2
-    while offset > 0:
-        maximum = fx.shuffle_xor(own.maximum, offset)
-        total = fx.shuffle_xor(own.total, offset)
-        own = own.merge(Normalizer(maximum, total))
-        offset //= 2
-    return own
-
-
-def block_reduce(own):
-    """Merges the normalizers of a workgroup's work items; every one gets the result."""
-    maxima = fx.shared_array(fx.Float32, MOST_WAVES)
-    totals = fx.shared_array(fx.Float32, MOST_WAVES)
-    lanes = fx.num_warp_threads()
-    own = wave_reduce(own)
-    if fx.lane_id() == 0:
-        wave = fx.thread_idx.x // lanes
-        maxima[wave], totals[wave] = own
-    fx.barrier()
-    result = Normalizer(maxima[0], totals[0])
-    for wave in range(1, BLOCK // lanes):
-        result = result.merge(Normalizer(maxima[wave], totals[wave]))
-    return result
-
-
 @fly.kernel
 def online_softmax_kernel(X: fx.Tensor, Y: fx.Tensor):
     row, columns = fx.block_idx.x, X.shape[1]
     normalizer = Normalizer(LOWEST, 0.0)
     for j in range(fx.thread_idx.x, columns, BLOCK):
         normalizer = normalizer.merge(Normalizer(X[row, j], 1.0))
-    maximum, total = block_reduce(normalizer)
+    maximum, total = fx.block.reduce(normalizer, Normalizer.merge)
     for j in range(fx.thread_idx.x, columns, BLOCK):
         Y[row, j] = fx.exp(X[row, j] - maximum) / total
 

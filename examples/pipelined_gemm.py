@@ -147,7 +147,10 @@ def gemm(A, B, product, threads):
     rows, columns = A.shape[0], B.shape[0]
     C = fx.empty((rows, columns), fx.Float32)
     grid = (fx.ceildiv(rows, TILE_M), fx.ceildiv(columns, TILE_N))
-    if A.shape[1] % values == 0:
+    # A thread loads 16 bytes of a row at a time where all rows are at multiples of 16 bytes.
+    adjacent = A.stride[1] == 1 and B.stride[1] == 1
+    multiples = A.stride[0] % values == 0 and B.stride[0] % values == 0
+    if A.shape[1] % values == 0 and adjacent and multiples:
         pipelined_gemm_kernel(A, B, C, product, wide, to_lds).launch(grid=grid, block=threads)
     else:
         pipelined_gemm_kernel(A, B, C, product, single, to_lds).launch(grid=grid, block=threads)
@@ -155,7 +158,10 @@ def gemm(A, B, product, threads):
 
 
 @fly.jit
-def pipelined_gemm_mfma(A: fx.Tensor[fx.Float16, "M", "K"], B: fx.Tensor[fx.Float16, "N", "K"]):
+def pipelined_gemm_mfma(
+    A: fx.Tensor[fx.Float16, "M", "K", fx.aligned(LOAD_BYTES)],
+    B: fx.Tensor[fx.Float16, "N", "K", fx.aligned(LOAD_BYTES)],
+):
     product = fx.make_tiled_mma(
         fx.make_mma_atom(fx.rocdl.MFMA(16, 16, 16, fx.Float16)),
         fx.make_layout((2, 2, 1), (1, 2, 0)),
@@ -167,7 +173,10 @@ def pipelined_gemm_mfma(A: fx.Tensor[fx.Float16, "M", "K"], B: fx.Tensor[fx.Floa
 
 
 @fly.jit
-def pipelined_gemm_wmma(A: fx.Tensor[fx.Float16, "M", "K"], B: fx.Tensor[fx.Float16, "N", "K"]):
+def pipelined_gemm_wmma(
+    A: fx.Tensor[fx.Float16, "M", "K", fx.aligned(LOAD_BYTES)],
+    B: fx.Tensor[fx.Float16, "N", "K", fx.aligned(LOAD_BYTES)],
+):
     atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, 16, fx.Float16))
     product = fx.make_tiled_mma(atom, fx.make_layout((2, 2, 1), (1, 2, 0)))
     C = gemm(A, B, product, 128)
@@ -175,7 +184,10 @@ def pipelined_gemm_wmma(A: fx.Tensor[fx.Float16, "M", "K"], B: fx.Tensor[fx.Floa
 
 
 @fly.jit
-def pipelined_gemm_fma(A: fx.Tensor[fx.Float32, "M", "K"], B: fx.Tensor[fx.Float32, "N", "K"]):
+def pipelined_gemm_fma(
+    A: fx.Tensor[fx.Float32, "M", "K", fx.aligned(LOAD_BYTES)],
+    B: fx.Tensor[fx.Float32, "N", "K", fx.aligned(LOAD_BYTES)],
+):
     product = fx.make_tiled_mma(
         fx.make_mma_atom(fx.UniversalFMA(fx.Float32)),
         fx.make_layout((16, 16, 1), (16, 1, 0)),

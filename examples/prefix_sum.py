@@ -7,14 +7,11 @@ length; i32 wraps. Where a sum of f32 is split depends on which blocks have fini
 last bits of the results may differ between runs.
 """
 
-from itertools import accumulate
-
 import fly
 import fly.expr as fx
 
 BLOCK = 256
 ITEMS = 8  # elements of a work item
-MOST_WAVES = BLOCK // 32  # waves have 64 lanes on CDNA, 32 on RDNA
 
 # What a block has published, in the upper half of 64 bits; the lower half is a sum. Both are
 # written and read as one, which needs no order between different addresses.
@@ -47,71 +44,29 @@ def look_back(states, block, dtype):
     return before
 
 
-def wave_scan(value):
-    """Returns the sum of the values up to this lane."""
-    distance = 1
-    while distance < fx.num_warp_threads():
-        lower = fx.shuffle_up(value, distance)
-        if fx.lane_id() >= distance:
-            value += lower
-        distance *= 2
-    return value
-
-
-def block_scan(sums, value):
-    """Returns the sum of the values of the work items before this one, and of all."""
-    wave = fx.thread_idx.x // fx.num_warp_threads()
-    upto = wave_scan(value)
-    if fx.lane_id() == fx.num_warp_threads() - 1:
-        sums[wave] = upto
-    fx.barrier()
-    zero = value.dtype(0)
-    before, total = fx.where(fx.lane_id() > 0, fx.shuffle_up(upto, 1), zero), zero
-    for other in range(BLOCK // fx.num_warp_threads()):
-        if other < wave:
-            before += sums[other]
-        total += sums[other]
-    return before, total
+def before_block(states, block, total):
+    """Publishes a block's sum. Returns the sum of all blocks before it."""
+    publish(states, block, OWN_SUM, total)
+    before = look_back(states, block, total.dtype)
+    publish(states, block, WHOLE_SUM, before + total)
+    return before
 
 
 @fly.kernel
 def prefix_sum_kernel(X: fx.Tensor, Y: fx.Tensor, states: fx.Tensor, taken: fx.Tensor):
-    dtype, n = X.dtype, X.shape[0]
     shared_block = fx.shared_array(fx.Int32, 1)
-    shared_before = fx.shared_array(dtype, 1)
-    sums = fx.shared_array(dtype, MOST_WAVES)
-    tid = fx.thread_idx.x
 
     # Blocks are numbered in the order in which they start, so that none waits for a later one.
-    if tid == 0:
+    if fx.thread_idx.x == 0:
         shared_block[0] = fx.atomic_add(taken, 0, 1)
     fx.barrier()
     block = shared_block[0]
 
-    first = (fx.Int64(block) * BLOCK + tid) * ITEMS
-    if first + ITEMS <= n:
-        items = [X[first + i] for i in range(ITEMS)]
-    else:
-        items = [X[first + i] if first + i < n else dtype(0) for i in range(ITEMS)]
-    upto = list(accumulate(items))
-    inside, total = block_scan(sums, upto[-1])
-
-    if tid == 0:
-        publish(states, block, OWN_SUM, total)
-        before = look_back(states, block, dtype)
-        publish(states, block, WHOLE_SUM, before + total)
-        shared_before[0] = before
-    fx.barrier()
-
-    before = shared_before[0] + inside
-    if first + ITEMS <= n:
-        for i, inner in enumerate(upto):
-            Y[first + i] = before + inner
-        return
-    for i, inner in enumerate(upto):
-        if first + i >= n:
-            return
-        Y[first + i] = before + inner
+    first = fx.Int64(block) * (BLOCK * ITEMS)
+    left = X.shape[0] - first
+    items = fx.block.load(X, ITEMS, offset=first, valid=left)
+    sums = fx.block.inclusive_scan(items, prefix=lambda total: before_block(states, block, total))
+    fx.block.store(Y, sums, offset=first, valid=left)
 
 
 @fly.kernel

@@ -13,7 +13,6 @@ import fly.expr as fx
 
 BLOCK = 128
 N = fx.sym_int32("N")  # columns are counted in 32 bits; launches check that they fit
-MOST_WAVES = BLOCK // 32  # waves have 64 lanes on CDNA, 32 on RDNA
 LARGEST_K = 32
 LAST = 2**31 - 1
 NOTHING = -(2**63)  # less than the key of any element
@@ -42,23 +41,6 @@ def inserted(key, best):
     return result
 
 
-def block_maximum(scratch, key):
-    """Returns the greatest key of the workgroup to every work item."""
-    lanes = fx.num_warp_threads()
-    offset = lanes // 2
-    while offset > 0:
-        key = max(key, fx.shuffle_xor(key, offset))
-        offset //= 2
-    if fx.lane_id() == 0:
-        scratch[fx.thread_idx.x // lanes] = key
-    fx.barrier()
-    result = scratch[0]
-    for wave in range(1, BLOCK // lanes):
-        result = max(result, scratch[wave])
-    fx.barrier()  # all must read before the next call writes
-    return result
-
-
 @fly.kernel
 def top_k_kernel(X: fx.Tensor, values: fx.Tensor, indices: fx.Tensor):
     row, tid = fx.block_idx.x, fx.thread_idx.x
@@ -70,9 +52,8 @@ def top_k_kernel(X: fx.Tensor, values: fx.Tensor, indices: fx.Tensor):
         if key > best[-1]:
             best = inserted(key, best)
 
-    scratch = fx.shared_array(fx.Int64, MOST_WAVES)
     for place in range(k):
-        winner = block_maximum(scratch, best[0])
+        winner = fx.block.reduce(best[0], "max")
         if winner == best[0]:  # keys are unique: this is one work item
             column = column_of(winner)
             values[row, place] = X[row, column]

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from fly_host import interpreter
 from fly_host.program import Program
+from fly_host.readers import interpreter
 from fly_image.image import Image
 from fly_run.launch import execution
 
@@ -42,6 +42,8 @@ class Recording:
     target: str = "gfx942"
     name: str = "recording"
     concurrent: bool = False
+    own_memory: bool = False
+    place: None = None
     instructions: None = None
     buffers: list[Buffer] = field(default_factory=list)
     launches: list[Launch] = field(default_factory=list)

@@ -7,6 +7,9 @@ of the process (argument 2, on the monotonic clock) to the compiled call's retur
 DIR/llvm/bin needs an ld.lld. No GPU is needed; FlyDSL imports torch. The kernels are those of
 examples/ in FlyDSL's language: f32, dynamic extents, one row per block, a tree in LDS. FlyDSL
 rewrites only the kernel's own source, so each kernel contains the helper.
+
+flash_attention is FlyDSL's own kernel for CDNA3, which its wheel does not contain. Argument 4 is a
+checkout of ROCm/FlyDSL, and its kernels/attention/flash_attn_generic.py is imported from there.
 """
 
 import sys
@@ -136,8 +139,17 @@ def layernorm(
     launch.launch(grid=(rows, 1, 1), block=(BLOCK, 1, 1))
 
 
-def dynamic(*shape):
-    return flyc.from_dlpack(torch.zeros(shape)).mark_layout_dynamic()
+def flash_attention(source: str):
+    """Returns FlyDSL's launcher for causal attention of f16: heads of 64, blocks of 64 queries."""
+    sys.path.insert(0, source)
+    from kernels.attention.flash_attn_generic import build_flash_attn_func_module_primary as build
+
+    blocks = {"block_m": 64, "flat_work_group_size": 128}  # two waves of 32 queries each
+    return build(num_heads=4, num_kv_heads=2, head_dim=64, causal=True, dtype_str="f16", **blocks)
+
+
+def dynamic(*shape, dtype=torch.float32):
+    return flyc.from_dlpack(torch.zeros(shape, dtype=dtype)).mark_layout_dynamic()
 
 
 ARGUMENTS = {
@@ -147,19 +159,23 @@ ARGUMENTS = {
         *(dynamic(37, 781), dynamic(781), dynamic(781), dynamic(37, 781)),
         *(37, 781, 1e-5),
     ),
+    # Q, K, V and Out, each flat: batches × length × heads × 64; then the batches and the length.
+    "flash_attention": lambda: (
+        *(dynamic(150 * heads * 64, dtype=torch.float16) for heads in (4, 2, 2, 4)),
+        *(1, 150),
+    ),
 }
 
 
 def main() -> None:
-    name, started, state = sys.argv[1], float(sys.argv[2]), sys.argv[3]
+    name, started, state, *source = sys.argv[1], float(sys.argv[2]), *sys.argv[3:]
+    function = flash_attention(*source) if name == "flash_attention" else globals()[name]
+    arguments = ARGUMENTS[name]()
     if state == "call":
         other = next(kernel for kernel in ARGUMENTS if kernel != name)
         globals()[other](*ARGUMENTS[other]())
-        arguments = ARGUMENTS[name]()
         started = time.monotonic()
-    else:
-        arguments = ARGUMENTS[name]()
-    globals()[name](*arguments)
+    function(*arguments)
     print((time.monotonic() - started) * 1000)
 
 

@@ -8,10 +8,13 @@ again and again (a notebook, `importlib.reload`) keeps no table of them.
 from __future__ import annotations
 
 import weakref
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import TypeVar
 
 Known = TypeVar("Known")
+
+# By `id(stand-in)`: the code that it is a stand-in for. `fly_trace.rewrite.stand_ins` sets it.
+STOOD_FOR: dict[int, CodeType] = {}
 
 
 def keep(table: dict[int, Known], code: CodeType, known: Known) -> Known:
@@ -22,3 +25,9 @@ def keep(table: dict[int, Known], code: CodeType, known: Known) -> Known:
         weakref.finalize(code, table.pop, key, None).atexit = False
     table[key] = known
     return known
+
+
+def code_of(function: FunctionType) -> CodeType:
+    """The code that a function was made with, while a trace has a stand-in in its place too."""
+    code = function.__code__
+    return STOOD_FOR.get(id(code), code)

@@ -138,10 +138,12 @@ def _printable(text: str, kept: str = "\t") -> str:
 class FlyError(Exception):
     """An error that a user can cause or fix. `hint` says how, and is printed on its own line.
     `related` are the calls of helpers on the way to `place`, innermost first; None if nobody has
-    looked for them yet."""
+    looked for them yet. `kernel` is the name of the only kernel that the error can be about, where
+    nothing tells more: who has its source adds the place."""
 
     exit_code = 1
     related: tuple[Related, ...] | None = None
+    kernel: str | None = None
 
     def __init__(self, message: str, *, place: Place | None = None, hint: str | None = None):
         super().__init__(message)

@@ -217,7 +217,7 @@ class Waiting:
         """Writes its input; it then runs like any other. Raises TimedOut if it does not read."""
         try:
             os.set_blocking(self.writer, False)
-            write_all(self.writer, data, self._running.program)
+            write_all(self.writer, data, Deadline(self._running.program))
         except BrokenPipeError:
             pass  # it ended before it had read everything; its status says why
         except BaseException:
@@ -236,9 +236,30 @@ class Waiting:
         self._running.end()
 
 
-def write_all(handle: int, data: bytes, program: str) -> None:
-    """Writes `data` to a non-blocking pipe that `program` reads. Raises BrokenPipeError if it has
-    ended, and TimedOut if it does not read."""
+class Deadline:
+    """When a program has to have answered: `time_limit()` from here."""
+
+    def __init__(self, program: str) -> None:
+        import time
+
+        self.program, self.limit = program, time_limit()
+        self._clock = time.monotonic
+        self._end = self._clock() + self.limit
+
+    def wait_for(self, handle: int, events: int) -> None:
+        """Waits until a descriptor is ready for `events` of `select.poll`. Raises TimedOut at the
+        deadline, if it is not ready then."""
+        from select import poll
+
+        waiting = poll()
+        waiting.register(handle, events)
+        if not waiting.poll(max(0.0, self._end - self._clock()) * 1000):
+            raise TimedOut(self.program, self.limit)
+
+
+def write_all(handle: int, data: bytes, deadline: Deadline) -> None:
+    """Writes `data` to a non-blocking pipe that a program reads. Raises BrokenPipeError if it has
+    ended, and TimedOut if it has not read everything by the deadline."""
     view = memoryview(data)
     while view:
         try:
@@ -246,18 +267,7 @@ def write_all(handle: int, data: bytes, program: str) -> None:
         except BlockingIOError:
             from select import POLLOUT
 
-            wait_for(handle, POLLOUT, program)
-
-
-def wait_for(handle: int, events: int, program: str) -> None:
-    """Waits until a descriptor is ready for `events` of `select.poll`. Raises TimedOut, which names
-    `program`, after `time_limit()`."""
-    from select import poll
-
-    waiting = poll()
-    waiting.register(handle, events)
-    if not waiting.poll((limit := time_limit()) * 1000):
-        raise TimedOut(program, limit)
+            deadline.wait_for(handle, POLLOUT)
 
 
 def in_memory(data: bytes = b"") -> int:

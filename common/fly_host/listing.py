@@ -217,6 +217,7 @@ def describe(parameter: made.Parameter) -> str:
         return parameter.dtype + ("" if default is None else f", {shown} by default")
     shape = ", ".join("?" if extent is None else str(extent) for extent in parameter.shape)
     told = f"{parameter.dtype}[{shape}], {_ACCESS[parameter.access]}"
+    told += f", aligned to {parameter.alignment} bytes" if parameter.alignment else ""
     if parameter.contiguous:
         return f"{told}, contiguous"
     strides = ", ".join("?" if stride is None else str(stride) for stride in parameter.strides)

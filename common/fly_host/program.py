@@ -3,7 +3,7 @@
 A program binds arguments by name, computes integers, checks them, allocates tensors, launches
 kernels, calls library functions and returns tensors. `fly-opt-py` writes it into the section
 `.fly.manifest`; `fly-run` and the library read it (`fly_host.text`). An interpreter
-(`fly_host.interpreter`), generated Python (`fly_host.python_code`) and native code
+(`fly_host.readers.interpreter`), generated Python (`fly_host.readers.python_code`) and native code
 (`fly_host.native`) run it, and give the same results and the same errors.
 
 Integers are a graph of expressions. An expression is a tuple `(op, …)`; operands are indices of
@@ -55,7 +55,8 @@ class Tensor:
     """A tensor parameter. An extent is a number, a symbol shared between parameters, or None
     (any); a stride is a number or None (any). `access` is "r", "w" or "rw". `multiples` holds the
     divisors that kernels rely on: of each extent, then of each stride; it is empty where they rely
-    on none."""
+    on none. `alignment` is in bytes, that of element zero, where it is more than the element
+    type's; else it is 0."""
 
     name: str
     dtype: str
@@ -64,6 +65,7 @@ class Tensor:
     access: str = "rw"
     contiguous: bool = False  # strides must be those of a C-contiguous array of this shape
     multiples: tuple[int, ...] = ()
+    alignment: int = 0
 
 
 @record

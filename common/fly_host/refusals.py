@@ -26,7 +26,8 @@ def describe(parameter: Parameter) -> str:
         return f"{parameter.dtype}, {shown} by default"
     shape = ",".join("?" if extent is None else str(extent) for extent in parameter.shape)
     access = {"r": "read", "w": "written", "rw": "read and written"}[parameter.access]
-    return f"{parameter.dtype}[{shape}], {access}"
+    aligned = f", aligned to {parameter.alignment} bytes" if parameter.alignment else ""
+    return f"{parameter.dtype}[{shape}]{aligned}, {access}"
 
 
 # -- tensors
@@ -63,7 +64,12 @@ def overlap(name: str, described: str, shape: Any, strides: Any) -> str:
     )
 
 
-def alignment(name: str) -> str:
+def alignment(name: str, nbytes: int = 0) -> str:
+    """`nbytes` is what the parameter asks for; 0 where the element type does."""
+    if nbytes:
+        return (
+            f"{name} must begin at a multiple of {nbytes} bytes in memory, but the array does not"
+        )
     return f"the elements of {name} are not aligned in memory"
 
 

@@ -62,6 +62,8 @@ def read(text: str | bytes) -> Program:
 def _data(value: Any) -> Any:
     if is_record(value):
         data = {field: _data(getattr(value, field)) for field in field_names(value)}
+        if data.get("alignment") == 0:
+            del data["alignment"]  # as in texts from before there were any
         name = _NAMES.get(type(value))
         # An operand has a field of this name, and is a member of no union of records.
         return data if name is None else {**data, "kind": name}
@@ -132,6 +134,7 @@ def _parameter(data: dict[str, Any]) -> made.Parameter:
         _text(data["access"]),
         bool(data["contiguous"]),
         tuple(data.get("multiples", ())),
+        data.get("alignment", 0),
     )
 
 

@@ -99,6 +99,9 @@ class _Validation:
         counted = len(parameter.multiples) in (0, 2 * rank)
         if not counted or not all(is_number(n, 1) for n in parameter.multiples):
             raise ValueError(f"parameter {name}: bad multiples")
+        alignment = parameter.alignment
+        if not is_number(alignment, 0) or alignment & (alignment - 1):
+            raise ValueError(f"parameter {name}: bad alignment")
         if parameter.access not in ("r", "w", "rw"):
             raise ValueError(f"parameter {name}: unknown access {quoted(parameter.access)}")
         self.ranks[name], self.dtypes[name] = rank, parameter.dtype

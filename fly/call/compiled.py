@@ -205,25 +205,24 @@ class Compiled:
         image, runtime = self.image, self._runtime
         named = self._device(device)
 
-        def located(error: Fault) -> None:
-            from fly.call.fault_lines import locate
-
-            locate(error, image, self._module, self._chain)
-
         from fly.call.arrays import as_value, is_array
 
         program = self._program()
         viewed = [as_value(value, "") for value in arguments if is_array(value)]
         chosen = _with_place(named, image, viewed)
         with self._plugins():
-            made = native.compile(
-                program,
-                image,
-                arguments,
-                lambda: runtime.device(chosen, image.target),
-                located,
-                host.for_native(),
-            )
+            try:
+                made = native.compile(
+                    program,
+                    image,
+                    arguments,
+                    lambda: runtime.device(chosen, image.target),
+                    self._locate,
+                    host.for_native(),
+                )
+            except FlyError as error:  # the driver does not load the code
+                self._locate(error)
+                raise
         if host.dump is not None:
             host.write(program, ".ll", made.llvm())
             host.write(program, ".opt.ll", made.llvm(optimised=True))
@@ -242,11 +241,16 @@ class Compiled:
         ):
             try:
                 return work(opened, image)
-            except Fault as error:
-                from fly.call.fault_lines import locate
-
-                locate(error, image, self._module, self._chain)
+            except FlyError as error:
+                self._locate(error)
                 raise
+
+    def _locate(self, error: FlyError) -> None:
+        """Adds the Python line to an error that is about a kernel."""
+        if isinstance(error, Fault) or error.kernel is not None:
+            from fly.call.fault_lines import locate
+
+            locate(error, self.image, self._module, self._chain)
 
     def _plugins(self) -> contextlib.AbstractContextManager[None]:
         """Activates the plugins that the chain was made with: they may have the device."""

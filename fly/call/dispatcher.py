@@ -22,6 +22,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fly_common.code_tables import code_of
 from fly_common.record import field, record
 from fly_host.native import library
 from fly_host.native.builtin import builtin
@@ -173,7 +174,7 @@ class Dispatcher:
 
 def _parts(function: types.FunctionType) -> tuple[int, ...]:
     annotations = function.__annotations__  # makes the dictionary where there is none yet
-    parts = (function.__code__, function.__defaults__, function.__kwdefaults__, annotations)
+    parts = (code_of(function), function.__defaults__, function.__kwdefaults__, annotations)
     return tuple(0 if part is None else id(part) for part in parts)
 
 

@@ -7,6 +7,8 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
+from fly_common.code_tables import code_of
+
 MISSING: Any = object()
 
 
@@ -20,7 +22,7 @@ def contents_of(cell: types.CellType) -> Any:
 def parts_of(function: types.FunctionType) -> tuple[Any, ...]:
     """Returns the parts that determine a function's behavior, to be compared by identity."""
     return (
-        function.__code__,
+        code_of(function),
         function.__name__,
         function.__qualname__,
         function.__defaults__,

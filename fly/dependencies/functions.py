@@ -6,6 +6,7 @@ import re
 import types
 from typing import Any
 
+from fly_common.code_tables import code_of
 from fly_host import library
 
 from fly.dependencies import stable_names
@@ -27,14 +28,15 @@ def follow_function(walk: Traversal, value: types.FunctionType) -> None:
         return
     walk.functions.append((value, parts_of(value)))
     walk.emit("function", value.__name__, value.__qualname__, str(value.__doc__))
-    check_source(value.__code__)
-    follow_code(walk, value.__code__)
+    code = code_of(value)
+    check_source(code)
+    follow_code(walk, code)
     walk.value(value.__defaults__)
     walk.values("kwdefaults", flat(value.__kwdefaults__ or {}))
     walk.values("attributes", flat(value.__dict__))
     _follow_closure(walk, value)
     _follow_annotations(walk, value)
-    names = names_of(value.__code__)
+    names = names_of(code)
     for name in sorted(names.all & stable_names.INTROSPECTION):
         raise Unfollowed(f"it looks at {name}")
     if names.writes:
@@ -45,7 +47,7 @@ def follow_function(walk: Traversal, value: types.FunctionType) -> None:
     for path in names.paths:
         _follow_path(walk, value.__globals__, path)
     # Annotations of local variables are only in the source.
-    annotations = " ".join(_ANNOTATED.findall(source_of(value.__code__)))
+    annotations = " ".join(_ANNOTATED.findall(source_of(code)))
     for dotted in sorted(set(_DOTTED.findall(annotations))):
         path = tuple(dotted.split("."))
         first = value.__globals__.get(path[0], MISSING)

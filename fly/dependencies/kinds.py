@@ -13,6 +13,8 @@ import types
 from collections.abc import Mapping
 from typing import Any
 
+from fly_common.code_tables import code_of
+
 from fly.dependencies import stable_names
 from fly.dependencies.function_parts import MISSING, flat, keys_and_values
 from fly.dependencies.functions import follow_code, follow_function
@@ -128,7 +130,7 @@ def _follow_type(walk: Traversal, value: type) -> None:
         if name in stable_names.CLASS_MACHINERY:
             continue
         walk.emit(name)
-        code = getattr(attribute, "__code__", None)
+        code = code_of(attribute) if isinstance(attribute, types.FunctionType) else None
         made = generated and name in stable_names.DATACLASS_METHODS
         if made and code and stable_names.is_generated(code):
             follow_code(walk, code)

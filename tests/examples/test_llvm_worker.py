@@ -46,7 +46,7 @@ def by_worker(name: str, words: list[str], data: bytes) -> bytes:
         programs.start([(path, words)])
         running = prefetch.start(path, words, data)
         assert isinstance(running, client.Request)
-        made = running._worker.receive(name) if running._worker else None
+        made = running._worker.receive(running._deadline) if running._worker else None
         running._worker = None
         client._lock.release()
     assert made is not None, "the worker left it to the program"

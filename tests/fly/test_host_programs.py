@@ -264,3 +264,22 @@ def test_launches_are_on_the_stream_that_is_given(monkeypatch):
     host(A)
     assert streams.seen == [("one", stream), ("one", None), ("one", None), ("one", None)]
     np.testing.assert_array_equal(A, np.full(4, 4, np.float32))
+
+
+@fly.kernel
+def lanes_kernel(Y: fx.Tensor):
+    if fx.thread_idx.x == 0:
+        Y[fx.block_idx.x] = fx.block_dim.x
+
+
+@fly.jit
+def lanes(Y: fx.Tensor[fx.Int32, "n"]):
+    wave = fx.num_warp_threads()
+    lanes_kernel(Y).launch(grid=(Y.shape[0] * wave) // wave, block=wave)
+
+
+@pytest.mark.parametrize(("target", "size"), [("gfx942", 64), ("gfx1100", 32), ("sm_90a", 32)])
+def test_a_block_of_one_wave(target, size):
+    Y = np.zeros(3, np.int32)
+    fly.jit(target=target)(lanes.function)(Y)
+    assert Y.tolist() == [size] * 3

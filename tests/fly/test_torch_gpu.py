@@ -6,6 +6,7 @@ for the kernel; what is tested is which driver's functions are called, with what
 
 from __future__ import annotations
 
+import inspect
 import struct
 import sys
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
-from fly_common.errors import InputError, UsageError
+from fly_common.errors import FlyError, InputError, UsageError
 from fly_image.image import POINTER
 from fly_run.devices.gpu import device as gpu_device
 from fly_run.devices.gpu import driver as drivers
@@ -198,3 +199,23 @@ def test_what_a_program_makes_is_on_the_tensors_device(monkeypatch):
     assert asked == [(6, torch.float32, torch.device("cuda:1"))]
     assert tuple(made.shape) == (2, 3)
     assert sys.modules["torch"] is torch
+
+
+@pytest.mark.parametrize("status", [1, 999])
+def test_errors_of_native_launches_have_the_kernels_line(gpu, status):
+    given = tensors(gpu)
+    for _ in range(3):
+        add(*given)
+    gpu.fail["hipModuleLaunchKernel"] = status
+    with pytest.raises(FlyError, match="kernel add_kernel: hipModuleLaunchKernel failed") as caught:
+        add(*given)
+    assert caught.value.place is not None
+    assert caught.value.place.text == add_kernel_text()
+    (launch,) = caught.value.related or ()
+    assert launch.message == "launched"
+    assert ".launch(grid=(n + 63) // 64" in (launch.place.text or "")
+
+
+def add_kernel_text() -> str:
+    lines, _ = inspect.getsourcelines(add_kernel.function)
+    return next(line.rstrip() for line in lines if line.startswith("def "))

@@ -5,7 +5,7 @@ from typing import Any
 
 from fly_host import program as made
 from fly_host.program import BINARY, Program, Step
-from fly_host.values import dependencies
+from fly_host.readers.values import dependencies
 
 NUMBERS = (0, 1, 2, 3, 4, 7, 16, 255, 256, 2**31 - 1, 2**31, 2**40, 2**62, 2**63 - 1)
 SMALL = (0, 1, 2, 3, 4, 5)

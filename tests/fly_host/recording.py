@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fly_common.errors import InputError
-from fly_host.values import Extents
+from fly_host.readers.values import Extents
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Recorded:
 
 @dataclass
 class Recorder:
-    """A `fly_host.machine.Machine` that runs nothing. `most` refuses launches of larger grids."""
+    """A `fly_host.readers.machine.Machine` that runs nothing. `most` refuses launches of larger
+    grids."""
 
     events: list[Any] = field(default_factory=list)
     most: int = 1 << 40

@@ -5,9 +5,10 @@ import json
 import pytest
 from fly_common.errors import InputError
 from fly_common.record import replace
-from fly_host import interpreter, python_code, text
+from fly_host import text
 from fly_host.program import Check, Launch, Operand, Program, Scalar, Tensor, Word
-from fly_host.values import Extents
+from fly_host.readers import interpreter, python_code
+from fly_host.readers.values import Extents
 
 from .recording import Recorded, Recorder
 

@@ -3,12 +3,12 @@
 import pytest
 from fly_common.errors import InputError
 from fly_common.record import replace
-from fly_host.axes import Check
-from fly_host.domain import Allocation
+from fly_host.domains.axes import Check
+from fly_host.domains.domain import Allocation
+from fly_host.domains.inference import infer
 from fly_host.graph import Graph
-from fly_host.inference import infer
-from fly_host.native import arithmetic
-from fly_host.native.guards import tensors
+from fly_host.native.emission import arithmetic
+from fly_host.native.emission.guards import tensors
 from host_chains import __main__ as driver
 from host_chains import index_map, judge
 from host_chains.chain import Chain, Choice, random_chain

@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 from fly_common.errors import FlyError
-from fly_host import interpreter, python_code, text
+from fly_host import text
 from fly_host.program import (
     BINARY,
     Branch,
@@ -17,8 +17,9 @@ from fly_host.program import (
     Tensor,
     Word,
 )
+from fly_host.readers import interpreter, python_code
+from fly_host.readers.values import Extents
 from fly_host.validation import validate
-from fly_host.values import Extents
 
 from .programs import EVERY
 from .random_programs import Maker, arguments

@@ -2,7 +2,6 @@
 
 import pytest
 from fly_common.errors import FlyError, InputError, UsageError
-from fly_host import interpreter, python_code, python_text
 from fly_host.program import (
     Allocate,
     Assigned,
@@ -23,8 +22,9 @@ from fly_host.program import (
     View,
     Word,
 )
+from fly_host.readers import interpreter, python_code, python_text
+from fly_host.readers.values import Extents
 from fly_host.validation import validate
-from fly_host.values import Extents
 
 from .recording import Recorded, Recorder
 

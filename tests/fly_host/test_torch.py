@@ -3,9 +3,9 @@
 import pytest
 import torch
 from fly_common.record import replace
-from fly_host.domain import Allocation, parse
+from fly_host.domains.domain import Allocation, parse
+from fly_host.domains.inference import infer
 from fly_host.graph import Graph
-from fly_host.inference import infer
 from host_chains import judge
 from host_chains.chain import Chain, Choice
 

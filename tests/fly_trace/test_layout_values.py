@@ -181,6 +181,7 @@ def test_atoms_and_tiled_ops_say_their_layouts():
         (lambda: fx.rocdl.MFMA(16, 16, 5, fx.Float16), "the shapes of (f16, f16) -> f32 are"),
         (lambda: fx.rocdl.WMMA(16, 16, 16, fx.Float16), "has no value outside a kernel"),
         (lambda: fx.make_copy_atom(fx.UniversalCopy(12), fx.Float32), "whole bytes"),
+        (lambda: fx.make_copy_atom(fx.UniversalCopy(24), fx.Float32), "no whole number of"),
         (lambda: fx.make_copy_atom(fx.Float32, fx.Float32), "a copy instruction first"),
         (lambda: fx.make_tiled_mma(fx.Float32, fx.make_layout(1, 1)), "an mma atom first"),
         (

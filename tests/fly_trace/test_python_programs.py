@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from fly_trace.control import builtin_functions
+from fly_trace.control.calls import builtin_functions, call
 from python_programs.judge import compare
 from python_programs.programs import bodies, scalars
 
@@ -41,6 +41,6 @@ def test_a_difference_is_noticed(monkeypatch, tmp_path: Path) -> None:
     runs = [(3, 4, 0.5, 0.5)]
     compare(body, runs, tmp_path, emulator=False)
     replaced = {max: builtin_functions.min_}
-    monkeypatch.setattr(builtin_functions.objects, "TRACED", replaced)
+    monkeypatch.setattr(call, "TRACED", replaced)
     with pytest.raises(AssertionError, match=r"I\[0\] = max"):
         compare(body, runs, tmp_path, emulator=False)

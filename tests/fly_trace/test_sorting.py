@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from fly_trace.control.sorting import merges, neighbours
+from fly_trace.control.calls.sorting import merges, neighbours
 
 
 @pytest.mark.parametrize("count", range(15))

@@ -27,7 +27,7 @@ SCALARS = (
     (-4, 6, 100.25, 2.0),
 )
 TOP = '''
-import collections, dataclasses, types
+import collections, contextlib, dataclasses, functools, types
 from typing import NamedTuple
 
 @dataclasses.dataclass
@@ -66,6 +66,142 @@ class Scaled:
 
     def __exit__(self, *_):
         return False
+
+class Window:
+    """Its methods, most of which Python calls, have dynamic control flow."""
+
+    def __init__(self, v):
+        self.__shift = 3
+        if v > 6:
+            self.v = v - 6
+            return
+        self.v = v
+
+    def __add__(self, other):
+        if other > 3:
+            return Window(self.v + other)
+        return Window(self.v - 1)
+
+    def __iadd__(self, other):
+        if other > 3:
+            self.v = self.v + other
+        return self
+
+    def __neg__(self):
+        return Window(-self.v if self.v > 0 else self.v)
+
+    def __lt__(self, other):
+        for i in range(self.v & 3):
+            if i + self.v > other.v:
+                return False
+        return self.v < other.v
+
+    def __eq__(self, other):
+        if self.v > 3:
+            return other.v > 3
+        return self.v == other.v
+
+    def __getitem__(self, i):
+        if i > 2:
+            return self.v
+        return self.v + i
+
+    def __setitem__(self, i, value):
+        if i > 2:
+            self.v = value
+        else:
+            self.v = value + i
+
+    def __call__(self, limit, by=2):
+        n = limit & 1
+        while n * n < (limit & 63):
+            n = n + by
+        return n
+
+    def __len__(self):
+        return 3
+
+    def __bool__(self):
+        if self.v > 2:
+            return True
+        return False
+
+    def __contains__(self, x):
+        if x > 2:
+            return self.v > x
+        return self.v == x
+
+    def __iter__(self):
+        for k in range(3):
+            yield self.v + k if self.v > k else self.v - 1
+
+    def __enter__(self):
+        if self.v > 1:
+            return self.v
+        return self.v * 5
+
+    def __exit__(self, *_):
+        if self.v > 1:
+            self.v = self.v - 1
+        return False
+
+    @property
+    def size(self):
+        if self.v > 4:
+            return self.v * 2
+        return self.v + 1
+
+    @size.setter
+    def size(self, value):
+        if value > 4:
+            self.v = value
+        else:
+            self.v = value - 1
+
+    @classmethod
+    def of(cls, x):
+        return cls(x) if x > 2 else cls(x + 1)
+
+    def at_least(self, x):
+        if x > self.v:
+            return x
+        return self.v
+
+    def hidden(self, x):
+        if x > self.__shift:
+            self.__shift = x
+        return self.__shift
+
+def larger(x, y):
+    if x > y:
+        return x
+    return y
+
+def changing(f):
+    @functools.wraps(f)
+    def inner(x):
+        if x > 1:
+            return f(x)
+        return f(x) + 1
+    return inner
+
+@changing
+def decorated(x):
+    return x if x > 3 else x - 7
+
+@functools.singledispatch
+def dispatched(x):
+    if x > 2:
+        return x
+    return x + 1
+
+@contextlib.contextmanager
+def managed(x):
+    if x > 2:
+        y = x
+    else:
+        y = x + 5
+    yield y
 
 def sign(v):
     if v > 0:

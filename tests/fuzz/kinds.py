@@ -197,7 +197,7 @@ def values_for(program: Program) -> dict[str, np.ndarray | int | float]:
 
 def read_program(data: bytes, generator: random.Random) -> None:
     """A program's text, and what it does for the code that it was made for, by either reader."""
-    from fly_host import interpreter, python_code, python_text
+    from fly_host.readers import interpreter, python_code, python_text
     from fly_run.shell import inspect
     from launch_recording import record
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from fly_host import interpreter
 from fly_host.program import Buffer, Launch, Program, Scalar
-from fly_host.values import Extents
+from fly_host.readers import interpreter
+from fly_host.readers.values import Extents
 from fly_run.launch.dtypes import numpy_dtype
 
 _FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
@@ -46,9 +46,9 @@ class Tensor(NamedTuple):
 
 @dataclass
 class Recorder:
-    """A `fly_host.machine.Machine` that runs nothing. `launches` are JSON data; an argument is an
-    array's name with an offset, or the hexadecimal digits of its bytes. `made` are the arrays that
-    the program allocates; each has a name of its own, also where a loop allocates several."""
+    """A `fly_host.readers.machine.Machine` that runs nothing. `launches` are JSON data; an argument
+    is an array's name with an offset, or the hexadecimal digits of its bytes. `made` are the arrays
+    that the program allocates; each has a name of its own, also where a loop allocates several."""
 
     program: Program
     launches: list[dict[str, Any]] = field(default_factory=list)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from fly_host.domain import Allocation, Dynamic
+from fly_host.domains.domain import Allocation, Dynamic
 
 Step = tuple[Any, ...]
 SMALL = (1, 2, 2, 3, 3, 4, 4, 5, 6, 7, 8, 9, 12, 16)

@@ -8,11 +8,11 @@ from importlib.util import find_spec
 from typing import Any
 
 from fly_common.errors import InputError
-from fly_host.axes import Check
-from fly_host.contiguity import check_layout
-from fly_host.domain import Dynamic, parse
+from fly_host.domains.axes import Check
+from fly_host.domains.contiguity import check_layout
+from fly_host.domains.domain import Dynamic, parse
+from fly_host.domains.inference import Inferred, address, infer
 from fly_host.graph import Graph
-from fly_host.inference import Inferred, address, infer
 
 from host_chains import index_map
 from host_chains.chain import Chain, Choice

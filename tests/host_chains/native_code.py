@@ -14,9 +14,10 @@ from typing import Any
 import numpy
 from fly_common.errors import InputError
 from fly_host.graph import Graph
-from fly_host.native import engine, launcher, library
+from fly_host.native import engine, library
 from fly_host.native.builtin import Held, builtin
-from fly_host.native.frame import Slots, Way
+from fly_host.native.emission import launcher
+from fly_host.native.emission.frame import Slots, Way
 from fly_host.native.specialisation import Array, Options, Specialisation
 from fly_host.program import Expression, Operand, Parameter, Program, Scalar, Tensor
 from numpy.lib.stride_tricks import as_strided

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fly_common.errors import InputError
-from fly_host import python_code
 from fly_host.graph import Graph
 from fly_host.program import Launch, Program, Scalar, Tensor, Word
-from fly_host.values import Extents, Values
+from fly_host.readers import python_code
+from fly_host.readers.values import Extents, Values
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Random programs: the bodies of kernels, of statements that docs/python.md says run.
 
 All variables have values from the start. `a b c` are i32, `u w` f64; `t` is a list that is changed
-in place, `p` an object that is, `s` a tuple and `q` an object that are assigned anew.
+in place, `p` an object that is, `s` a tuple and `q` an object that are assigned anew. The
+operators, properties and other methods of `g`, which is changed in place, and of `h`, which is
+assigned anew, have dynamic control flow.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.strategies import DrawFn, SearchStrategy
 
-INTS = ("a", "b", "c", "t[0]", "t[1]", "p.x", "p.y", "s[0]", "q.x", "s[1][0]")
+INTS = ("a", "b", "c", "t[0]", "t[1]", "p.x", "p.y", "s[0]", "q.x", "s[1][0]", "g.v", "h.v")
 FLOATS = ("u", "w", "t[2]")
 HEAD = """\
 c = fx.Int32(4)
@@ -20,6 +22,8 @@ s = (a + 3, (b + 1, 5))
 q = Pair(c + 0, c + 1)
 s = (fx.Int32(s[0]), (fx.Int32(s[1][0]), fx.Int32(5)))
 k = fx.Int32(0)
+g = Gauge(a + 1)
+h = Wide(b)
 """
 TAIL = """\
 I[0] = a
@@ -28,11 +32,107 @@ I[2] = t[0] ^ t[1]
 I[3] = p.x - p.y
 I[4] = s[0] + s[1][0] * 3
 I[5] = q.x - q.y * 5
-I[6] = k
+I[6] = k ^ g.v - h.v
 F[0] = w
 F[1] = t[2]
 """
 TOP = """
+import functools
+
+class Gauge:
+    def __init__(self, v):
+        if v > 30:
+            self.v = fx.Int32(v - 30)
+            return
+        self.v = fx.Int32(v)
+
+    def __add__(self, other):
+        if other > 3:
+            return Gauge(self.v ^ other)
+        return Gauge(self.v - 1)
+
+    def __iadd__(self, other):
+        if other > 2:
+            self.v = fx.Int32(self.v + other)
+        return self
+
+    def __lt__(self, other):
+        for i in range(self.v & 3):
+            if i + self.v > other.v:
+                return False
+        return self.v < other.v
+
+    def __getitem__(self, i):
+        if i > 1:
+            return self.v
+        return fx.Int32(self.v + i)
+
+    def __setitem__(self, i, value):
+        if i > 1:
+            self.v = fx.Int32(value)
+        else:
+            self.v = fx.Int32(self.v ^ value)
+
+    def __call__(self, limit):
+        n = fx.Int32(1)
+        while n * n < (limit & 63):
+            if n > self.v & 7:
+                return fx.Int32(-n)
+            n = n + 2
+        return n
+
+    def __bool__(self):
+        if self.v > 2:
+            return True
+        return False
+
+    def __contains__(self, x):
+        if x > 2:
+            return self.v > x
+        return self.v == x
+
+    def __iter__(self):
+        for k in range(2):
+            yield fx.Int32(self.v + k) if self.v > k else fx.Int32(k)
+
+    def __enter__(self):
+        if self.v > 1:
+            return self.v
+        return fx.Int32(self.v ^ 5)
+
+    def __exit__(self, *_):
+        if self.v > 1:
+            self.v = fx.Int32(self.v - 1)
+        return False
+
+    @property
+    def size(self):
+        if self.v > 4:
+            return fx.Int32(self.v & 31)
+        return fx.Int32(self.v + 1)
+
+    @size.setter
+    def size(self, value):
+        if value > 4:
+            self.v = fx.Int32(value)
+        else:
+            self.v = fx.Int32(value - 1)
+
+class Wide(Gauge):
+    def __add__(self, other):
+        if other > self.v:
+            return super().__add__(other - 1)
+        return super().__add__(other)
+
+    @property
+    def size(self):
+        return super().size ^ 1 if self.v > 3 else super().size
+
+def larger(x, y):
+    if x > y:
+        return fx.Int32(x)
+    return fx.Int32(y)
+
 class Pair:
     def __init__(self, x, y):
         self.x = x
@@ -144,6 +244,15 @@ def integer(draw: DrawFn, depth: int = 2) -> str:
         f"sorted([({x} & 1, {y}), ({y} & 1, 3), (0, a)], key=lambda z: z[0])[1][1]",
         f"sum(numbers({x}, 2))",
         f"[z ^ 1 for z in nested({x})][2]",
+        f"(h + {x}).v",
+        f"(Wide({x}) + {y}).size",
+        f"g[{x} & 3]",
+        f"g({x})",
+        "g.size",
+        "sum(g)",
+        f"sum(map(sign, ({x}, {y})))",
+        f"functools.reduce(larger, ({x}, {y}, 3))",
+        f"functools.partial(larger, {x})({y})",
     ]
     return draw(st.sampled_from(forms))
 
@@ -169,6 +278,9 @@ def condition(draw: DrawFn, depth: int = 1) -> str:
         f"-9 < {x} < {y} <= 40",
         f"{x} in (3, {y})",
         f"{x} not in [1, 2]",
+        f"{x} in g",
+        f"g < Gauge({x})",
+        "not g",
     ]
     if depth == 0:
         return draw(st.sampled_from(plain))
@@ -242,6 +354,11 @@ def statement(draw: DrawFn, depth: int, loops: int, returns: bool) -> list[str]:
                         [
                             f"q = Pair(fx.Int32({x}), fx.Int32({y}))",
                             f"q = q + {y}",
+                            f"h = Wide((h + {y}).v)",
+                            f"h = Wide({x})",
+                            f"g += {y}",
+                            f"g[{y} & 3] = {x}",
+                            f"g.size = {x}",
                             f"s = (fx.Int32({x}), (fx.Int32({y}), s[1][1]))",
                         ]
                     )
@@ -270,6 +387,7 @@ def statement(draw: DrawFn, depth: int, loops: int, returns: bool) -> list[str]:
                         "reversed([a, c])",
                         "numbers(c, 3)",
                         "nested(b)",
+                        "Gauge(c)",
                         "map(lambda x: x + 1, numbers(a, 2))",
                     ]
                 )
@@ -301,8 +419,9 @@ def statement(draw: DrawFn, depth: int, loops: int, returns: bool) -> list[str]:
                 lines += ["else:", *inner()]
             return [*lines, "finally:", "    k = k + 1"] if draw(st.booleans()) else lines
         case "with":
+            manager = draw(st.sampled_from(["Scaled", "Gauge"]))
             return [
-                f"with Scaled({draw(integer(0))}) as by{loops}:",
+                f"with {manager}({draw(integer(0))}) as by{loops}:",
                 *inner(),
                 f"    c = c + by{loops}",
             ]

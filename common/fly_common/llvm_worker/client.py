@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from fly_common import process
 from fly_common.llvm_worker import requests
-from fly_common.process import FIRST, KILL, Done
+from fly_common.process import FIRST, KILL, Deadline, Done
 
 VARIABLE = "FLY_LLVM_WORKER"
 _PROGRAM = os.path.join(os.path.dirname(__file__), "program.py")
@@ -69,30 +69,30 @@ class Worker:
         """Whether it has loaded this library, and the file was not replaced since."""
         return self.library == library and self.identity == _identity(library)
 
-    def send(self, words: Sequence[str], data: bytes) -> None:
+    def send(self, words: Sequence[str], data: bytes, deadline: Deadline) -> None:
         """Sends a request. Raises Lost, or TimedOut if the worker does not read."""
         named = "\0".join(words).encode()
         try:
             header = _HEADER.pack(len(named), len(data))
-            process.write_all(self.writer, header + named + data, words[0])
+            process.write_all(self.writer, header + named + data, deadline)
         except BrokenPipeError:
             raise Lost from None
 
-    def receive(self, name: str) -> bytes | None:
+    def receive(self, deadline: Deadline) -> bytes | None:
         """Returns the result, or None for everything but plain success. Raises Lost or TimedOut."""
         if not self._is_ready:
-            self._read(1, name)
+            self._read(1, deadline)
             self._is_ready = True
-        done, size = _HEADER.unpack(self._read(_HEADER.size, name))
-        made = self._read(size, name)
+        done, size = _HEADER.unpack(self._read(_HEADER.size, deadline))
+        made = self._read(size, deadline)
         return made if done else None
 
-    def _read(self, count: int, name: str) -> bytes:
+    def _read(self, count: int, deadline: Deadline) -> bytes:
         from select import POLLIN
 
         parts = []
         while count:
-            process.wait_for(self.reader, POLLIN, name)
+            deadline.wait_for(self.reader, POLLIN)
             part = os.read(self.reader, count)
             if not part:
                 raise Lost
@@ -128,8 +128,9 @@ class Turn:
         try:
             worker = _serving(self.program)
             if worker is not None:
-                worker.send(self.request, data)
-                return Request(self, worker, data)
+                deadline = Deadline(self.request[0])
+                worker.send(self.request, data, deadline)
+                return Request(self, worker, data, deadline)
         except Lost:
             _lose()
         except BaseException:
@@ -147,11 +148,12 @@ class Turn:
 
 
 class Request:
-    """A request that is being executed: what `process.Running` is for a program."""
+    """A request that is being executed: what `process.Running` is for a program. Its time limit
+    counts from the moment at which it was sent."""
 
-    def __init__(self, turn: Turn, worker: Worker, data: bytes) -> None:
+    def __init__(self, turn: Turn, worker: Worker, data: bytes, deadline: Deadline) -> None:
         self.program = turn.program
-        self._turn, self._data = turn, data
+        self._turn, self._data, self._deadline = turn, data, deadline
         self._worker: Worker | None = worker
 
     def wait(self) -> Done:
@@ -159,7 +161,7 @@ class Request:
         worker, self._worker = self._worker, None
         assert worker is not None
         try:
-            made = worker.receive(os.path.basename(self.program))
+            made = worker.receive(self._deadline)
         except Lost:
             _lose()
             made = None

@@ -12,12 +12,12 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from fly_host.machine import Services
-from fly_host.native import arrays, engine, failures, launcher, library, probing
+from fly_host.native import arrays, engine, failures, library, probing
 from fly_host.native.builtin import Held, builtin
+from fly_host.native.emission import launcher
+from fly_host.native.emission.frame import Way
+from fly_host.native.emission.launcher import Text
 from fly_host.native.failures import Failures
-from fly_host.native.frame import Way
-from fly_host.native.launcher import Text
 from fly_host.native.prepared import Handle, Recording
 from fly_host.native.probing import Torch
 from fly_host.native.specialisation import (
@@ -32,6 +32,7 @@ from fly_host.native.specialisation import (
 )
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Call, Program, Tensor, every_step
+from fly_host.readers.machine import Services
 
 
 class Native:

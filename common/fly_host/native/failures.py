@@ -8,13 +8,13 @@ from typing import Any, NoReturn
 
 from fly_common.errors import FlyError, InputError
 
-from fly_host.interpreter import endless, wrong_count
-from fly_host.machine import Services
-from fly_host.native.frame import Site
+from fly_host.native.emission.frame import Site
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Buffer, Program, Scalar, every_step, needs
 from fly_host.program import Call as CallStep
-from fly_host.values import Extents, Values
+from fly_host.readers.interpreter import endless, wrong_count
+from fly_host.readers.machine import Services
+from fly_host.readers.values import Extents, Values
 
 
 class Failures:

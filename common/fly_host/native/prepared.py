@@ -21,8 +21,8 @@ from typing import Any
 from fly_host.libraries.arrays import copy
 from fly_host.native import arrays, failures, library
 from fly_host.native.builtin import Held, builtin
-from fly_host.native.launches import HEADER
-from fly_host.native.objects import FAIL, INTEGERS
+from fly_host.native.emission.launches import HEADER
+from fly_host.native.emission.objects import FAIL, INTEGERS
 from fly_host.native.specialisation import (
     Batch,
     DriverEntry,

@@ -1,7 +1,7 @@
 # --sig, --like and annotations: extents and strides, static and dynamic.
 # RUN: fly-trace %s --no-loc --sig 'A: f32[M,N], B: i8[?,128], C: f16[8,4]' | %filecheck %s
 # RUN: fly-trace %s --no-loc --sig 'A: bf16[M,N:?,1], B: u64[4,4:1,4], C: bool[?]' | %filecheck %s --check-prefix=STRIDE
-# RUN: fly-trace %s --no-loc --sig 'A: f32[?{i32},?{div=8}], B: f32[N{i32 div=4},8:?{div=16},1], C: f16[1]' | %filecheck %s --check-prefix=KNOWN
+# RUN: fly-trace %s --no-loc --sig 'A: f32[?{i32},?{div=8}], B: f32[N{i32 div=4},8:?{div=16},1], C: f16[1]{align=8}' | %filecheck %s --check-prefix=KNOWN
 # RUN: not fly-trace %s --sig 'A: f32[?{i16}]' 2>&1 | %filecheck %s --check-prefix=UNKNOWN
 # RUN: %PYTHON %S/Inputs/column_major.py %t.npy
 # RUN: fly-trace %s --no-loc --like A=%t.npy --like B=%t.npy --static --sig 'C: f32[1]' | %filecheck %s --check-prefix=LIKE
@@ -28,6 +28,7 @@ def kernel(A: fx.Tensor, B: fx.Tensor, C: fx.Tensor, W: fx.Constexpr[int]):
 # STRIDE-SAME: %C: !fly.memref<i8, global, ?{i64}:1> {fly.access = "r", fly.contiguous, fly.dtype = "bool"
 # KNOWN: func.func @entry(%A: !fly.memref<f32, global, (?,?{i64 div=8}):(?{i64},1)> {fly.access = "r", fly.contiguous
 # KNOWN-SAME: %B: !fly.memref<f32, global, (?{div=4},8):(?{i64 div=16},1)> {fly.access = "r", fly.dtype = "f32", fly.name = "B", fly.shape = ["N", 8]}
+# KNOWN-SAME: %C: !fly.memref<f16, global, 1:1, align<8>> {fly.access = "r"
 # UNKNOWN: fly-trace: error: --sig: `A: f32[?{i16}]`: `?{i16}` is not an extent
 # LIKE: func.func @entry(%A: !fly.memref<f64, global, (3,5):(1,3)> {fly.access = "r", fly.dtype = "f64"
 # WIDE: gpu.barrier

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -220,6 +221,44 @@ def test_a_request_is_not_waited_for_without_end(started: list[str]) -> None:
         ask("opt", OPT, large)
     assert time.monotonic() - begin < 60
     assert ask("opt", OPT, KERNEL).returncode == 0
+
+
+def test_the_time_limit_is_that_of_the_request() -> None:
+    """It does not begin again with each part of the reply that arrives."""
+    ask("opt", OPT, KERNEL)
+    reader, writer = os.pipe()
+    replaced = os.dup(worker().reader)
+    os.dup2(reader, worker().reader)
+    ended = threading.Event()
+
+    def reply_slowly() -> None:
+        os.write(writer, struct.pack("<II", 1, 100))
+        for _ in range(100):
+            os.write(writer, b";")
+            if ended.wait(0.1):
+                return
+
+    thread = threading.Thread(target=reply_slowly)
+    thread.start()
+    try:
+        with process.limited(0.5), pytest.raises(process.TimedOut, match=r"within 0\.5 s"):
+            ask("opt", OPT, KERNEL)
+    finally:
+        ended.set()
+        thread.join()
+        for handle in (reader, writer, replaced):
+            os.close(handle)
+    assert client._worker is None
+
+
+def test_what_was_ready_in_time_is_taken_later() -> None:
+    ask("opt", OPT, KERNEL)  # starts the worker
+    path = toolchain.find_program("opt")
+    with process.limited(2), prefetch.Programs() as programs:
+        programs.start([(path, OPT)])
+        running = prefetch.start(path, OPT, KERNEL)
+        time.sleep(2.1)
+        assert running.wait() == by_program("opt", OPT, KERNEL)
 
 
 def test_an_interrupt_ends_the_request(monkeypatch: pytest.MonkeyPatch) -> None:

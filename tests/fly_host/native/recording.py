@@ -18,7 +18,7 @@ from fly_host.native.specialisation import (
     Specialisation,
 )
 from fly_host.program import Buffer, Call, Launch, Program, Scalar, Tensor
-from fly_host.values import Extents
+from fly_host.readers.values import Extents
 from fly_numerics.element_types import ELEMENT_TYPES
 from fly_run.launch import dtypes
 from fly_run.launch.tensors import extents_of

@@ -163,6 +163,28 @@ def test_layouts(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_the_alignment_that_kernels_rely_on(kind: str) -> None:
+    memory = numpy.zeros(200, numpy.float32)
+    start = -(memory.ctypes.data // 4) % 16  # the element at a multiple of 64 bytes
+
+    def array(offset: int) -> Any:
+        made = memory[start + offset : start + offset + 96]
+        return torch.from_numpy(made) if kind == "torch" else made
+
+    for nbytes in (8, 16, 64):
+        one = program(host.Tensor("A", "f32", (None,), (None,), "r", alignment=nbytes))
+        bad = [(array(offset),) for offset in range(1, 17) if 4 * offset % nbytes]
+        misses(one, (array(0),), *bad)
+        misses(one, (array(nbytes // 4),), *bad)
+    # Guards of tensors that differ in it are not shared.
+    both = program(
+        host.Tensor("A", "f32", (None,), (None,), "r"),
+        host.Tensor("B", "f32", (None,), (None,), "r", alignment=16),
+    )
+    misses(both, (array(1), array(0)), (array(0), array(1)))
+
+
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
 def test_written_tensors_must_not_overlap_themselves(kind: str) -> None:
     def spread(shape: Any, strides: Any) -> Any:
         if kind == "torch":

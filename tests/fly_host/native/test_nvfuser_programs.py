@@ -1,6 +1,6 @@
 """nvFuser's host IR JIT tests (tests/cpp/test_host_ir_jit.cpp) as host programs, written anew: each
 is run by the interpreter, as generated Python and as native code, and gives the sizes, strides and
-elements that are expected. `tests/fly_host/test_nvfuser_cases.py` has the numbers alone.
+elements that are expected. `tests/fly_host/domains/test_nvfuser_cases.py` has the numbers alone.
 
 There is no device: the kernel of these programs copies the tensor of its first argument to that of
 its second one.
@@ -17,14 +17,14 @@ from typing import Any
 import numpy
 import pytest
 from fly_common.errors import InputError
-from fly_host import interpreter, python_code
 from fly_host import program as host
-from fly_host.domain import parse
+from fly_host.domains.domain import parse
+from fly_host.domains.inference import infer
 from fly_host.graph import Graph
-from fly_host.inference import infer
 from fly_host.native import calling
 from fly_host.native.specialisation import Array, Options, Specialisation, specialise
 from fly_host.program import Operand, View, Word
+from fly_host.readers import interpreter, python_code
 from fly_host.validation import validate
 from fly_run.launch.machine import call_library
 from host_chains.nvfuser_cases import CASES
@@ -358,8 +358,8 @@ EDGES = {
 @KINDS
 @pytest.mark.parametrize("name", [*CASES, *EDGES])
 def test_allocation(name: str, kind: str) -> None:
-    """Every case of tests/fly_host/test_nvfuser_cases.py, 4581's merges and splits too: a tensor of
-    the shape of A, in memory as the allocation says."""
+    """Every case of tests/fly_host/domains/test_nvfuser_cases.py, 4581's merges and splits too: a
+    tensor of the shape of A, in memory as the allocation says."""
     shape, text, logical, strides, elements = {**CASES, **EDGES}[name]
     maker = Maker(tensor("A", len(shape)))
     maker.allocate(maker.extents("A", len(shape)), text)

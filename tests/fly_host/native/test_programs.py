@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 from fly_common.errors import FlyError, InputError
-from fly_host import interpreter, python_code
 from fly_host.native import calling
 from fly_host.native.specialisation import Array, Specialisation, specialise
+from fly_host.readers import interpreter, python_code
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 

@@ -164,6 +164,19 @@ def test_tensors_that_do_not_fit(library):
     assert refusal(made, A, odd, C) == "the elements of B are not aligned in memory"
 
 
+def test_the_alignment_that_a_kernel_relies_on(library):
+    made = library(add, signature="A: f32[n], B: f32[n]{align=32}, C: f32[n]")
+    memory = np.zeros(32, np.float32)
+    start = -(memory.ctypes.data // 4) % 8
+    B, A, C = memory[start : start + 8], normal(8), np.zeros(8, np.float32)
+    B[:] = normal(8, seed=1)
+    assert made.call(A, B, C)[0] == 0
+    np.testing.assert_array_equal(C, A + B)
+    assert refusal(made, A, memory[start + 4 : start + 12], C) == (
+        "B must begin at a multiple of 32 bytes in memory, but the array does not"
+    )
+
+
 def test_extents_strides_and_divisors(library):
     scale = library(scale_rows, signature="A: f32[4,?{div=8}:?{div=8},1], B: f32[?,?:?,?]")
     A, B = normal(4, 16), normal(4, 16)

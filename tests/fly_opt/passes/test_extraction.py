@@ -389,3 +389,11 @@ def test_extracting_twice_changes_nothing(vector_add):
         vector_add, Options(passes="fly-set-target{chip=gfx942},fly-extract-host-program")
     )
     assert compile(once, Options(passes="fly-extract-host-program")) == once
+
+
+@pytest.mark.parametrize(("target", "lanes"), [("gfx942", 64), ("gfx1100", 32), ("sm_90a", 32)])
+def test_the_size_of_a_wave_is_the_targets(target: str, lanes: int) -> None:
+    source = host("", "    %wave = gpu.subgroup_size : index", "", launch(block="%wave"))
+    program = program_of(source.replace(b"gfx942", target.encode()))
+    x = program.launches[0].block[0]
+    assert program.expressions[x] == ("const", lanes)

@@ -20,6 +20,7 @@ from fly_run.cpu import compile, sanitizer
 from fly_run.cpu.device import Cpu
 from fly_run.shell import npy
 
+pytestmark = pytest.mark.heavy
 TESTS = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent
 CONTINUING = "detect_leaks=0:halt_on_error=0:suppress_equal_pcs=0:redzone=2048"

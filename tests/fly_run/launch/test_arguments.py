@@ -223,6 +223,24 @@ def test_misaligned_elements_are_refused():
     assert refusal({"X": odd}).message == "the elements of X are not aligned in memory"
 
 
+def test_the_alignment_that_a_kernel_relies_on():
+    tensor = replace(PROGRAM.parameters[0], alignment=16)
+    made = replace(PROGRAM, parameters=(tensor, *PROGRAM.parameters[1:]))
+    memory = np.zeros(400, "f4")
+    start = -(memory.ctypes.data // 4) % 4
+    record(made, CODE, arrays() | {"X": memory[start : start + 300].reshape(3, 100)})
+    for offset in (1, 2, 3):
+        odd = memory[start + offset : start + offset + 300].reshape(3, 100)
+        error = refusal({"X": odd}, host_program=made)
+        assert error.message == (
+            "X must begin at a multiple of 16 bytes in memory, but the array does not"
+        )
+        assert "pass a copy" in error.hint
+    assert refusal({"X": 1}, host_program=made).message == (
+        "X is f32[m,n], aligned to 16 bytes, read; 1 is not an array"
+    )
+
+
 def test_static_extents():
     tensor = replace(PROGRAM.parameters[0], shape=(4, "n"))
     made = replace(PROGRAM, parameters=(tensor, *PROGRAM.parameters[1:]))

@@ -10,7 +10,7 @@ import pytest
 from fly_common.errors import Fault, InputError
 from fly_common.record import replace
 from fly_host import program as steps
-from fly_host.values import Extents
+from fly_host.readers.values import Extents
 from fly_run.devices.gpu.cuda import Cuda
 from fly_run.devices.gpu.device import Gpu
 from fly_run.emulator.machine import Emulator

@@ -19,6 +19,7 @@ class Adder:
     is its own module, and its functions are kernels' names."""
 
     name, target, concurrent = "adder", "gfx942", False
+    own_memory, place = False, None
     remarks = ()
 
     def __init__(self):
@@ -208,7 +209,7 @@ def test_devices_are_named(monkeypatch):
 )
 def test_what_a_library_call_returns_is_held_against_its_rule(found, good):
     from fly_host.program import Buffer
-    from fly_host.values import Extents
+    from fly_host.readers.values import Extents
     from fly_run.launch.machine import check_layout
 
     buffer = Buffer("C", "f32", (0, 0), (0, 0), 0)

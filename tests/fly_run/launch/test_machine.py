@@ -8,7 +8,7 @@ import pytest
 from fly_common.errors import InputError, UsageError
 from fly_common.record import replace
 from fly_host.program import Buffer, Call, Launch, Operand, Program, Scalar, Stream, Tensor, Word
-from fly_host.values import Extents
+from fly_host.readers.values import Extents
 from fly_run.launch import machine as machines
 from fly_run.launch import packing
 from fly_run.launch.arrays import NUMPY
@@ -23,6 +23,7 @@ class Device:
     """Adopts memory at 0x1000, 0x2000, …"""
 
     name, target, concurrent, remarks = "recorder", "gfx942", False, ()
+    own_memory, place = False, None
     events: list[Any] = field(default_factory=list)
     adopted: int = 0
     instructions: int = 0

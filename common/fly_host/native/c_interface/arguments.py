@@ -5,11 +5,11 @@ from __future__ import annotations
 from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_host import refusals
-from fly_host.native import marks
-from fly_host.native.arithmetic import NOTHING, Number
 from fly_host.native.c_interface.frame import CFrame
-from fly_host.native.frame import ScalarValue
-from fly_host.native.guards.tensors import Reader
+from fly_host.native.emission import marks
+from fly_host.native.emission.arithmetic import NOTHING, Number
+from fly_host.native.emission.frame import ScalarValue
+from fly_host.native.emission.guards.tensors import Reader
 from fly_host.program import Parameter, Scalar, Tensor
 
 # Scalars of these types are C's float, which is rounded.

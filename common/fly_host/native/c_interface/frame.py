@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from fly_host import refusals
-from fly_host.native import marks
 from fly_host.native.c_interface import value_errors
-from fly_host.native.frame import MISS, Frame
+from fly_host.native.emission import marks
+from fly_host.native.emission.frame import MISS, Frame
 
 DEVICE, STREAM, STATUS = 0, 8, 16  # offsets in the record
 CALL_BYTES = 128

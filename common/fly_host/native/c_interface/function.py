@@ -10,12 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fly_host.native import arithmetic, fitting, outputs
 from fly_host.native.c_interface import results
 from fly_host.native.c_interface.arguments import CReader, llvm_type, scalar
 from fly_host.native.c_interface.frame import DECLARATIONS, STATUS, STREAM, CFrame
 from fly_host.native.c_interface.steps import CSteps
-from fly_host.native.frame import ERROR, LEAVE, MISS, Way
+from fly_host.native.emission import arithmetic, fitting, outputs
+from fly_host.native.emission.frame import ERROR, LEAVE, MISS, Way
 from fly_host.native.specialisation import Array, KernelLimits, Specialisation
 from fly_host.program import Allocate, Program, Scalar, Tensor, every_step
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_host.native.c_interface.frame import CFrame
-from fly_host.native.frame import ERROR, Value
-from fly_host.native.guards.tensors import dlpack_dtype
+from fly_host.native.emission.frame import ERROR, Value
+from fly_host.native.emission.guards.tensors import dlpack_dtype
 from fly_host.program import Operand, Program, View
 
 

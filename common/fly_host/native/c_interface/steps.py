@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fly_host import program as made
 from fly_host import refusals
-from fly_host.interpreter import needed_first
-from fly_host.native import fitting
 from fly_host.native.c_interface.frame import CFrame
-from fly_host.native.frame import ERROR, Value
-from fly_host.native.launches import Launches, Packed
-from fly_host.native.marks import integer, mark
-from fly_host.native.outputs import Outputs
-from fly_host.native.steps import Steps
+from fly_host.native.emission import fitting
+from fly_host.native.emission.frame import ERROR, Value
+from fly_host.native.emission.launches import Launches, Packed
+from fly_host.native.emission.marks import integer, mark
+from fly_host.native.emission.outputs import Outputs
+from fly_host.native.emission.steps import Steps
 from fly_host.program import Buffer, Launch
+from fly_host.readers.interpreter import needed_first
 
 
 class CSteps(Steps):

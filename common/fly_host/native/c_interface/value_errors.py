@@ -1,4 +1,4 @@
-"""Says which expression has no value, and why: `fly_host.values.Values` in code."""
+"""Says which expression has no value, and why: `fly_host.readers.values.Values` in code."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from fly_common.quoting import quoted
 
 from fly_host import refusals
 from fly_host.integers import DIVISIONS, SHIFTS, show
-from fly_host.native import marks
-from fly_host.native.frame import MISS
+from fly_host.native.emission import marks
+from fly_host.native.emission.frame import MISS
 from fly_host.program import LEAVES
 
 if TYPE_CHECKING:

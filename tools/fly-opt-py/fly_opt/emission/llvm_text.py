@@ -152,17 +152,31 @@ def _from_decimal(literal: str, kind: str) -> str | None:
     valid as it is: LLVM 22 reads it as a double, which has to be exact in `kind`."""
     if kind == "double":
         return None
-    from fractions import Fraction
-
     exponent = literal.lower().partition("e")[2]
     if len(literal) > MOST_DIGITS or len(exponent) > len("+99999"):
         raise InputError(f"the constant {literal[:40]}… is too long to be read")
+    # Most are exact. The module of fractions takes milliseconds to import.
+    if _is_exact(float(literal), kind):
+        return None
+    from fractions import Fraction
+
     bits = nearest(Fraction(literal), kind)
     if literal.startswith("-"):
         bits |= 1 << (FORMATS[kind][0] - 1)
     if _value(bits, kind) == float(literal):
         return None
     return _from_bits(bits, kind)
+
+
+def _is_exact(value: float, kind: str) -> bool:
+    """Whether a finite double is a value of type half, bfloat or float."""
+    try:
+        packed = struct.pack("<e" if kind == "half" else "<f", value)
+    except OverflowError:
+        return False
+    if kind == "half":
+        return struct.unpack("<e", packed)[0] == value
+    return struct.unpack("<f", packed)[0] == value and (kind == "float" or packed[:2] == b"\0\0")
 
 
 def nearest(value: Fraction, kind: str) -> int:

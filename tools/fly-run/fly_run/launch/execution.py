@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fly_host import interpreter
 from fly_host.program import Program, Stream, Tensor
+from fly_host.readers import interpreter
 from fly_image.image import Image
 
 from fly_run.devices.protocol import Device, Module
@@ -18,7 +18,7 @@ from fly_run.launch.memory import Memory, place_of, span_of
 from fly_run.launch.tensors import extents_of
 
 if TYPE_CHECKING:
-    from fly_host.machine import Machine
+    from fly_host.readers.machine import Machine
 
 Reader = Callable[["Program", "Machine", Mapping[str, Any]], Any]
 

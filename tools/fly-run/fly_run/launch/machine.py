@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError
 from fly_host import refusals
-from fly_host.interpreter import wrong_count
 from fly_host.libraries.arrays import Bits
 from fly_host.program import Buffer, Call, Launch, Operand, Program, Triple
 from fly_host.program import Stream as StreamParameter
-from fly_host.values import Extents
+from fly_host.readers.interpreter import wrong_count
+from fly_host.readers.values import Extents
 from fly_image.image import Image
 
 from fly_run.devices.protocol import Device, Module, Stream
@@ -43,8 +43,8 @@ class Held:
 
 
 class DeviceMachine:
-    """A `fly_host.machine.Machine` on a device. `ran` lists the launches. Tensors that are on the
-    device (`place`) are used where they are, and nothing waits."""
+    """A `fly_host.readers.machine.Machine` on a device. `ran` lists the launches. Tensors that are
+    on the device (`place`) are used where they are, and nothing waits."""
 
     def __init__(
         self,
@@ -161,7 +161,7 @@ def look_at(
     shared: int,
     integers: list[list[int | None]],
 ) -> None:
-    """See `fly_host.machine.Machine.look_at`."""
+    """See `fly_host.readers.machine.Machine.look_at`."""
     kernel = image.kernel(launch.kernel)
     check_launch(image.target, kernel, grid, block, shared)
     packing.check_interface(launch, kernel, program)
@@ -200,7 +200,7 @@ def _typed(dtypes_of: Mapping[str, str], operand: Operand, value: Any) -> Any:
 def check_layout(
     buffer: Buffer, found: Extents, shape: tuple[int, ...], strides: tuple[int, ...]
 ) -> None:
-    """See `fly_host.machine.Machine.check_made`."""
+    """See `fly_host.readers.machine.Machine.check_made`."""
     same = all(
         a == b or n < 2 for a, b, n in zip(found.strides, strides, found.shape, strict=False)
     )

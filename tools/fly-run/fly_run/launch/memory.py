@@ -83,8 +83,7 @@ class Memory:
     _staging: Staging | None = field(init=False)
 
     def __post_init__(self) -> None:
-        own = getattr(self.device, "own_memory", False)
-        self._staging = Staging(self.device) if own else None
+        self._staging = Staging(self.device) if self.device.own_memory else None
 
     def adopt(self, span: Span, label: str, fresh: bool = False) -> Adopted:
         """Adopts writable memory for as long as the result is referenced. What `fresh` memory holds
@@ -128,7 +127,7 @@ class Memory:
         """The address of element zero of an array in device memory."""
         from fly_run.launch.device_arrays import show
 
-        if span.place != getattr(self.device, "place", None):
+        if span.place != self.device.place:
             assert span.place is not None
             has = "works on host memory" if self._staging is None else "has other memory"
             raise InputError(

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from fly_common.errors import Fault
+from fly_common.errors import FlyError
 from fly_host.native import calling, specialisation
 from fly_host.native.specialisation import Batch, PythonEntry
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Buffer, Call, Launch, Program, Tensor, Triple
-from fly_host.values import Extents
+from fly_host.readers.values import Extents
 from fly_image.image import Image
 from fly_image.limits import limits_of
 
@@ -41,14 +42,14 @@ def compile(
     image: Image,
     arguments: Sequence[object],
     current: Callable[[], Opened],
-    located: Callable[[Fault], None] | None = None,
+    located: Callable[[FlyError], None] | None = None,
     options: Options | None = None,
     ran: list[Ran] | None = None,
 ) -> Native:
     """Native code for calls like the one with these arguments, in the order of the parameters.
-    `current()` is the device that launches run on; `located` adds to a kernel's fault what the
-    caller knows of it. Launches are timed one by one and added to `ran` where it is given.
-    fly_host.native.Unavailable where there can be no native code."""
+    `current()` is the device that launches run on; `located` adds to a kernel's fault, or to a
+    driver's error, what the caller knows of the kernel. Launches are timed one by one and added to
+    `ran` where it is given. fly_host.native.Unavailable where there can be no native code."""
     made = specialisation.specialise(program, arguments, limits_of(program, image))
     services, opened = Services(program, image), current()
     module = opened.module(image)
@@ -58,6 +59,8 @@ def compile(
         raise Unavailable("its kernels report, which is read after each launch")
     entry = opened.device.driver_entry(functions) if ran is None else None
     if entry is not None:
+        if located is not None:
+            entry = replace(entry, error=_locating(entry.error, located))
         return calling.compile(made, entry, services, options)
     runner = Runner(program, image, current, located, ran)
     native = calling.compile(made, PythonEntry(runner.run), services, options)
@@ -65,10 +68,25 @@ def compile(
     return native
 
 
+def _locating(
+    error: Callable[[int, int], object], located: Callable[[FlyError], None]
+) -> Callable[[int, int], None]:
+    """The `error` of an entry, whose exceptions are `located`."""
+
+    def raises(launch: int, status: int) -> None:
+        try:
+            error(launch, status)
+        except FlyError as found:
+            located(found)
+            raise
+
+    return raises
+
+
 def _check_places(made: specialisation.Specialisation, opened: Opened) -> None:
     """Unavailable where tensors are not where the device sees them: Python copies them there, or
     says why not."""
-    place = getattr(opened.device, "place", None)
+    place = opened.device.place
     for name, array in (*made.arrays.items(), ("what the program makes", made.made)):
         found = _PLACES.get(array.device[0])
         if (None if found is None else (found, array.device[1])) != place:
@@ -88,7 +106,8 @@ def run(program: Program, image: Image, values: Mapping[str, Any], opened: Opene
 
 
 class Services:
-    """The `fly_host.machine.Services` of a program, whose tensors are the caller's own arrays."""
+    """The `fly_host.readers.machine.Services` of a program, whose tensors are the caller's own
+    arrays."""
 
     def __init__(self, program: Program, image: Image):
         self.program, self.image = program, image
@@ -143,7 +162,7 @@ class Runner:
         program: Program,
         image: Image,
         current: Callable[[], Opened],
-        located: Callable[[Fault], None] | None = None,
+        located: Callable[[FlyError], None] | None = None,
         ran: list[Ran] | None = None,
     ):
         self.program, self.image = program, image
@@ -189,7 +208,7 @@ class Runner:
                         made = (kernel, grid, block, shared, bytes(packed), given)
                         self.ran.append(launch_packed(device, function, *made))
                 device.synchronize()
-            except Fault as error:
+            except FlyError as error:
                 if self.located is not None:
                     self.located(error)
                 raise

@@ -64,9 +64,9 @@ def choose(name: str) -> Reader:
     """The reader called `name`. Native code is no reader on a machine but goes before one
     (`fly_run.launch.native`); what it leaves, generated Python does."""
     if name == INTERPRETER:
-        from fly_host import interpreter
+        from fly_host.readers import interpreter
 
         return interpreter.run
-    from fly_host import python_code
+    from fly_host.readers import python_code
 
     return python_code.run

@@ -24,7 +24,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from fly_common.environment import Snapshot, watcher
-from fly_host import interpreter
+from fly_host.readers import interpreter
 
 from fly_run.devices.options import DEFAULTS, STRICT, Options, in_environment
 from fly_run.devices.registry import open_device

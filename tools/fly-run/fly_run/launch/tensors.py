@@ -9,8 +9,8 @@ from fly_common.errors import InputError
 from fly_common.quoting import quoted
 from fly_host import refusals
 from fly_host.program import Tensor
+from fly_host.readers.values import Extents
 from fly_host.refusals import describe
-from fly_host.values import Extents
 
 from fly_run.launch import dtypes
 
@@ -56,6 +56,11 @@ def check_array(tensor: Tensor, value: object) -> np.ndarray:
         )
     if not value.flags.aligned:
         raise InputError(refusals.alignment(name), hint="pass a copy: np.array(x)")
+    if tensor.alignment and value.ctypes.data % tensor.alignment:
+        raise InputError(
+            refusals.alignment(name, tensor.alignment),
+            hint="it is part of another array: pass a copy: x.copy(), x.clone()",
+        )
     return value
 
 

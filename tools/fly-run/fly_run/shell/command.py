@@ -29,7 +29,7 @@ from fly_run.devices.registry import of_backend, open_device
 from fly_run.launch import launch, readers
 from fly_run.launch.execution import Outcome
 from fly_run.launch.runtime import Opened
-from fly_run.shell import argument_text, argument_values, npy, observing, report
+from fly_run.shell import argument_text, argument_values, kernel_lines, npy, observing, report
 
 if TYPE_CHECKING:
     from fly_run.shell import bench
@@ -117,7 +117,7 @@ def call(call: Call) -> None:
     watch = observing.Watching.of(call)
     # What kernels print must not be in a document.
     printing = contextlib.redirect_stdout(sys.stderr if call.json else sys.stdout)
-    with _kept(call, path, data), watch.tracing(), printing:
+    with _kept(call, path, data), kernel_lines.located(image), watch.tracing(), printing:
         outcome, name, remarks, measured, launched = _run(call, image, work, watch, held)
     ran = outcome.ran
     if call.kernel is None and image.program is not None:

@@ -252,6 +252,12 @@ def make_copy_atom(copy_op_type: CopyOp, elem_type: Any) -> CopyAtom:
     bits = elem_type.bits if isinstance(elem_type, DType) else elem_type
     if not isinstance(bits, int) or isinstance(bits, bool) or bits <= 0:
         tracing.refuse(f"fx.make_copy_atom takes an element type, not {describe(elem_type)}")
+    if isinstance(copy_op_type, UniversalCopyOp) and copy_op_type.bit_size % bits:
+        tracing.refuse(
+            f"fx.make_copy_atom: {copy_op_type.bit_size} bits are no whole number of elements of"
+            f" {bits} bits",
+            f"use fx.UniversalCopy({bits * -(-copy_op_type.bit_size // bits)})",
+        )
     return CopyAtom(CopyAtomSpec(copy_op_type, bits))
 
 

@@ -8,12 +8,14 @@ what value and type a variable has behind the `if`, which only its paths reach.
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from fly_trace.control import carried_values, in_place
 from fly_trace.control.carried_values import Carried, Mismatch, Undefined
 from fly_trace.control.in_place import Roots, Variables
 from fly_trace.core import locations, tracing
+from fly_trace.effects import user_code
 from fly_trace.rewrite.exits import RETURNED, SKIP, STATE, VALUE
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL
@@ -38,6 +40,24 @@ def truth(value: Any) -> bool:
     return bool(value.number) if isinstance(value, Scalar) else bool(value)
 
 
+def condition(value: Any) -> Any:
+    """What decides whether a value is true: itself, or for an object of the user's what its
+    `__bool__` returns, which may be dynamic."""
+    kind = type(value)
+    if kind in _DECIDE:
+        return value
+    method = getattr(kind, "__bool__", None)
+    if type(method) is not FunctionType or user_code.is_own(method.__module__):
+        return value
+    found = method(value)
+    is_truth = found.dtype.is_bool if dynamic(found) else type(found) is bool
+    return found if is_truth else value
+
+
+# Types whose values are conditions themselves.
+_DECIDE = frozenset((bool, int, float, str, type(None), list, tuple, dict, Scalar))
+
+
 def if_(
     test: Any,
     then: Thunk,
@@ -52,7 +72,7 @@ def if_(
     """Builds `if test: … else: …`. `get` and `put` read and write the variables `names` that the
     branches assign. The first `live` of them are read afterwards. `only` is the side that may
     modify objects, if the other one leaves the kernel. For `roots` see `in_place`."""
-    if not dynamic(test):
+    if not dynamic(test) and not dynamic(test := condition(test)):
         (then if truth(test) else orelse)()
         return
 
@@ -113,7 +133,7 @@ def if_exit(
     """An `if` with an early exit. `only` is the side with all that follows, if the other one always
     returns None. In a kernel or a host function, that side may modify objects."""
     builder = tracing.active()
-    if builder is not None and dynamic(test):
+    if builder is not None and dynamic(test := condition(test)):
         builder.exits += 1
         if builder.calls:
             only = None  # a helper's caller has objects too

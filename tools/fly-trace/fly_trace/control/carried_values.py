@@ -43,6 +43,22 @@ class Undefined:
         tracing.refuse(self.why, self.hint)
 
 
+class Fields(dict[str, Any]):
+    """The attributes of an object that is changed in place."""
+
+
+class _Missing:
+    described = "missing"
+
+
+MISSING = _Missing()  # the value of an attribute that an object does not have yet
+
+
+def part_of(container: Any, key: Any) -> str:
+    """The end of the path to an item of a dictionary, or to an object's attribute."""
+    return f".{key}" if type(container) is Fields else f"[{quoted(key, 40)}]"
+
+
 class Mismatch(Exception):
     """Two values that cannot be merged. `path` leads to the leaf that differs, as in `[0]`."""
 
@@ -88,9 +104,7 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
             return _rebuilt(a, items)
         if isinstance(a, dict) and list(a) == list(b):
             _freeze(a, b)
-            return _joined(
-                {key: merge(a[key], b[key], join, f"{path}[{quoted(key, 40)}]") for key in a}
-            )
+            return _joined({key: merge(a[key], b[key], join, path + part_of(a, key)) for key in a})
         if fields := fields_of(a):
             made = {
                 name: merge(getattr(a, name), getattr(b, name), join, f"{path}.{name}")
@@ -130,16 +144,27 @@ def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:
     if object_fields.is_in_place(value):
         return value
     _freeze(value)
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, list):
+        return _copied(value, [transform(item, leaf) for item in value])
+    if isinstance(value, tuple):
         return _rebuilt(value, [transform(item, leaf) for item in value])
     if isinstance(value, dict):
-        return _joined({key: transform(item, leaf) for key, item in value.items()})
+        held = {key: transform(item, leaf) for key, item in value.items()}
+        return _copied(value, Fields(held) if type(value) is Fields else held)
     if fields := fields_of(value):
         return value.with_fields({n: transform(getattr(value, n), leaf) for n in fields})
     if object_fields.is_own_object(value):
         held = {name: transform(one, leaf) for name, one in object_fields.read(value).items()}
-        return _joined(object_fields.rebuilt(value, held))
+        return _copied(value, object_fields.rebuilt(value, held))
     return value
+
+
+def _copied(original: Any, copy: Any) -> Any:
+    """Registers a copy of a container that a loop carries."""
+    builder = tracing.active()
+    if builder is not None:
+        builder.copies[id(copy)] = copy, original
+    return _joined(copy)
 
 
 def leaves(value: Any) -> list[Any]:
@@ -307,6 +332,8 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     if is_number(a) and is_number(b):
         title = typed.dtype.title if typed is not None else "Float32"
         hint = f"convert it to one type: fx.{title}(…)"
+    elif a is MISSING or b is MISSING:
+        hint = f"assign {name}{mismatch.path} a value before"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
         hint = f"assign {name} a value first"
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path

@@ -8,7 +8,7 @@ the same on all paths.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -16,6 +16,8 @@ from fly_common.errors import InputError
 from fly_common.record import record
 
 from fly_trace.control import object_fields
+from fly_trace.control.carried_values import MISSING, Fields
+from fly_trace.control.discarded import discard
 from fly_trace.core import tracing
 from fly_trace.effects.snapshots import Origin
 
@@ -40,11 +42,13 @@ class _Held:
 
 @record
 class Container:
-    """A list, dictionary or object; of an object, `attributes` are those assigned to."""
+    """A list, dictionary or object; of an object, `attributes` are those assigned to, and `order`
+    those that it had when it was found."""
 
     name: str
     value: Any
-    attributes: frozenset[str]
+    attributes: frozenset[str] = frozenset()
+    order: tuple[str, ...] = ()
 
     def read(self, others: dict[int, Any]) -> Any:
         """The contents, with other containers as they are."""
@@ -57,10 +61,13 @@ class Container:
             return [*map(part, value)]
         if type(value) is dict:
             return {key: part(one) for key, one in value.items()}
-        return {
-            name: part(one) if name in self.attributes else _Held(one)
-            for name, one in object_fields.read(value).items()
-        }
+        held = object_fields.read(value)
+        late = sorted(self.attributes.union(held).difference(self.order))
+        return Fields(
+            (name, part(one) if name in self.attributes else _Held(one))
+            for name in (*self.order, *late)
+            if (one := held.get(name, MISSING)) is not MISSING or name in self.attributes
+        )
 
     def write(self, state: Any) -> None:
         value = self.value
@@ -69,8 +76,12 @@ class Container:
         elif type(value) is dict:
             value.update({key: _plain(one) for key, one in state.items()})
         else:
+            for name in object_fields.read(value):
+                if state.get(name, MISSING) is MISSING:
+                    object.__delattr__(value, name)
             for name, one in state.items():
-                object.__setattr__(value, name, _plain(one))
+                if one is not MISSING:
+                    object.__setattr__(value, name, _plain(one))
 
 
 def _plain(one: Any) -> Any:
@@ -107,7 +118,8 @@ def find(roots: Roots, assigned: tuple[str, ...]) -> list[Container]:
             before = found.get(id(one))
             attributes = before.attributes if before is not None else frozenset()
             added = frozenset((attribute,)) if attribute is not None else frozenset()
-            found[id(one)] = Container(name, one, attributes | added)
+            order = () if is_item else tuple(object_fields.read(one))
+            found[id(one)] = Container(name, one, attributes | added, order)
     return list(found.values())
 
 
@@ -138,10 +150,15 @@ def _may_change(value: Any) -> bool:
     return entry is None or entry.origin is Origin.BEFORE
 
 
-def _whole(value: Any, name: str) -> Container:
-    """A container that a function changes which the branch or loop calls."""
-    attributes = object_fields.read(value) if type(value) not in (list, dict) else ()
-    return Container(name or f"a {type(value).__name__}", value, frozenset(attributes))
+def _whole(error: ContainerChanged, known: frozenset[str]) -> Container:
+    """A container that a function changes which the branch or loop calls. `known` are attributes
+    that it carries already."""
+    value = error.container
+    name = error.name or f"a {type(value).__name__}"
+    if type(value) in (list, dict):
+        return Container(name, value)
+    order = tuple(object_fields.read(value))
+    return Container(name, value, known.union(order, error.attributes), order)
 
 
 def retried(
@@ -156,31 +173,34 @@ def retried(
     assigns to an item of a container from before it, the branch or loop is traced again, with the
     container's contents among its variables."""
     builder = tracing.active()
+    changed: dict[int, frozenset[str]] = {}  # containers by id, and their attributes
     while True:
-        with carried(roots, get, put, names, live) as own:
+        with carried(roots, get, put, names, live, changed) as own:
             if builder is None:
                 build(own)
                 return
-            before = own.get()
+            before, allocated = own.get(), len(builder.allocations)
             try:
                 build(own)
                 return
             except ContainerChanged as error:
                 key = id(error.container)
-                whole = _whole(error.container, error.name)
-                if key in builder.offered and builder.fields[key] >= whole.attributes:
+                known = builder.fields.get(key, frozenset())
+                whole = _whole(error, known)
+                own.put(before)
+                is_carried = key in builder.offered and known >= whole.attributes
+                if is_carried or changed.get(key) == whole.attributes:
                     raise
                 builder.shared[key] = whole
-                own.put(before)
-                error.region.detach_from_parent()
-                # Other values must not get the addresses of what it holds.
-                builder.discarded.append(error.region)
+                changed[key] = whole.attributes
+                discard(builder, error.region, allocated)
 
 
 class ContainerChanged(InputError):
     """An item of a container from before a dynamic branch or loop, `region`, is assigned to."""
 
     container: Any = None
+    attributes: tuple[str, ...] = ()
     name = ""
     region: Any = None
 
@@ -192,18 +212,24 @@ def carried(
     put: Callable[[Any], None],
     names: tuple[str, ...],
     live: int,
+    changed: Mapping[int, frozenset[str]],
 ) -> Iterator[Variables]:
     """The variables of a dynamic branch or loop, with the contents of containers that its
-    statements assign to."""
+    statements assign to, and of those that functions change: `changed` has the ids of those that
+    are known to, and what is carried around the branch or loop may be among them too. Of the
+    latter, the value of a variable that the branch or loop assigns is carried as a variable."""
     containers = find(roots, names)
     builder = tracing.active()
     if builder is not None and builder.shared:
         known = {id(one.value) for one in containers}
+        assigned = {id(part) for value in get() for part in _reachable(value)}
         containers = [builder.shared.get(id(one.value), one) for one in containers]
         containers += [
             one
             for key, one in builder.shared.items()
-            if key not in known and _may_change(one.value)
+            if key not in known
+            and (key in changed or (key in builder.in_place and key not in assigned))
+            and _may_change(one.value)
         ]
     if not containers or builder is None:
         yield Variables(get, put, names, live)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterator
+from itertools import islice
 from types import GeneratorType
-from typing import Any
+from typing import Any, NoReturn
 
 from fly_trace.control import generators
 from fly_trace.control.branches import Put, dynamic, if_, truth
@@ -64,13 +65,19 @@ def _iterate(
     before = get()
     ran = True
 
+    drawn: list[Any] = []
+
     def run() -> None:
         nonlocal ran
-        # An iterator of the user's moves in here, so that a change under a condition is found.
-        for item in iterator:
-            body(item)
-            return
-        ran = False
+        if drawn and _computes(iterator):
+            _refuse_again()
+        # An iterator of the user's moves in here, so that a change under a condition is found. The
+        # iteration may be traced twice, with the same item (`in_place.retried`).
+        if not drawn:
+            drawn.extend(islice(iterator, 1))
+        ran = bool(drawn)
+        if drawn:
+            body(drawn[0])
 
     if dynamic(gone):
         with generators.resumed(get, put, names, live) as own:
@@ -80,6 +87,20 @@ def _iterate(
     if ran:
         put(_end_of_iteration(names, targets, before, get(), _gone(left)))
     return ran
+
+
+def _computes(iterator: Iterator[Any]) -> bool:
+    """Whether an iterator may run code of the program's."""
+    kind = type(iterator)
+    return kind in (GeneratorType, map, filter) or kind.__module__ != "builtins"
+
+
+def _refuse_again() -> NoReturn:
+    tracing.refuse(
+        "a loop whose iterator computes its items ends under a dynamic condition, and an iteration"
+        " changes a list, dictionary or object from before the loop",
+        "compute the items before: for item in [*items]",
+    )
 
 
 def _end_of_iteration(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fly_common.quoting import quoted
-
 from fly_trace.control import carried_values, object_fields
 from fly_trace.control.branches import dynamic, fillable, filler, made_in, shown
 from fly_trace.control.carried_values import Mismatch, Undefined
@@ -182,7 +180,7 @@ def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = 
             _pair(x, y, leaf, f"{path}[{index}]")
     elif isinstance(before, dict) and list(before) == list(after):
         for key in before:
-            _pair(before[key], after[key], leaf, f"{path}[{quoted(key, 40)}]")
+            _pair(before[key], after[key], leaf, path + carried_values.part_of(before, key))
     elif (fields := carried_values.fields_of(before)) is not None:
         for name in fields:
             _pair(getattr(before, name), getattr(after, name), leaf, f"{path}.{name}")

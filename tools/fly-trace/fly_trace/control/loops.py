@@ -1,8 +1,9 @@
 """`for … in range(…)` and `while` as scf.for and scf.while.
 
-A `range` loop of a kernel becomes scf.for, even with static bounds; `range_constexpr` unrolls. A
-loop that an iteration may end (`break`, `return`) becomes scf.while. Variables that the body
-assigns and that are read again are carried. Each keeps its type.
+A `range` loop of a kernel becomes scf.for, even with static bounds, unless its body needs the
+number of the iteration (`unrolling`); `range_constexpr` always unrolls. A loop that an iteration
+may end (`break`, `return`) becomes scf.while. Variables that the body assigns and that are read
+again are carried. Each keeps its type.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fly_trace.control import accumulators, in_place
-from fly_trace.control.branches import Put, dynamic
+from fly_trace.control import accumulators, in_place, unrolling
+from fly_trace.control.branches import Put, condition, dynamic
 from fly_trace.control.in_place import Roots, Variables
 from fly_trace.control.loop_variables import Carried
 from fly_trace.control.trips import bounds_of, loop_type, static, trips_of
@@ -55,11 +56,19 @@ def for_(
     if fixed and not len(range(*map(static, arguments))):
         return
     bounds = bounds_of(arguments)
-    runs = len(range(*map(static, arguments))) if fixed else None
-    in_place.retried(
-        *(roots, get, put, names, carried),
-        lambda own: _dynamic_for(builder, bounds, runs, body, own, targets, unroll),
-    )
+    iterations = range(*map(static, arguments)) if fixed else None
+    runs = None if iterations is None else len(iterations)
+
+    def build() -> None:
+        in_place.retried(
+            *(roots, get, put, names, carried),
+            lambda own: _dynamic_for(builder, bounds, runs, body, own, targets, unroll),
+        )
+
+    if iterations is None or unroll is not None:
+        build()
+    else:
+        unrolling.attempt(builder, build, iterations, body, get, put)
 
 
 def _dynamic_for(
@@ -186,7 +195,7 @@ def _dynamic_for_left(
         goes = integer_ops.test(builder, less, counter, trips.upper)
         true = builder.constant(True, BOOL)
         stays = builder.one("arith.xori", "i1", builder.ssa(convert(left(), BOOL)), true)
-        condition = builder.one("arith.andi", "i1", goes, stays)
+        goes = builder.one("arith.andi", "i1", goes, stays)
     with builder.inside(blocks[1]):
         counter, *values = blocks[1].arguments
         begin = held.inside(values)
@@ -200,7 +209,7 @@ def _dynamic_for_left(
         builder.op("scf.yield", [], [after, *outcome, *held.late_values(builder)])
     if held.late_leaves:
         loop = _extended(builder, loop, initial, held, attributes)
-    _continue_if(builder, loop, condition)
+    _continue_if(builder, loop, goes)
     put(held.after(list(loop.results)[1:], end, "a dynamic loop", targets))
 
 
@@ -216,11 +225,11 @@ def _while(
     ]
 
 
-def _continue_if(builder: Builder, loop: ir.Operation, condition: ir.Value) -> None:
+def _continue_if(builder: Builder, loop: ir.Operation, goes: ir.Value) -> None:
     """Ends the first block of an scf.while."""
     block = loop.regions[0].blocks[0]
     with builder.at_end(block):
-        builder.op("scf.condition", [], [condition, *block.arguments])
+        builder.op("scf.condition", [], [goes, *block.arguments])
 
 
 def while_(
@@ -236,7 +245,7 @@ def while_(
     dynamic test on, the rest becomes scf.while."""
     for _ in range(PEELED):
         builder = tracing.active()
-        value = _tried(builder, test) if builder and not builder.host else test()
+        value = _tried(builder, test) if builder and not builder.host else condition(test())
         if dynamic(value):
             break
         if not static(value):
@@ -261,7 +270,7 @@ def _dynamic_while(test: Callable[[], Any], body: Callable[[], None], own: Varia
     loop, blocks = _while(builder, initial)
     with builder.inside(blocks[0]):
         put(held.inside(blocks[0].arguments))
-        condition = builder.ssa(convert(test(), BOOL))
+        goes = builder.ssa(convert(condition(test()), BOOL))
     with builder.inside(blocks[1]):
         begin = held.inside(blocks[1].arguments)
         put(begin)
@@ -273,7 +282,7 @@ def _dynamic_while(test: Callable[[], Any], body: Callable[[], None], own: Varia
         builder.op("scf.yield", [], [*outcome, *held.late_values(builder)])
     if held.late_leaves:
         loop = _extended(builder, loop, initial, held, {})
-    _continue_if(builder, loop, condition)
+    _continue_if(builder, loop, goes)
     put(held.after(loop.results, end, "a dynamic `while`"))
 
 
@@ -283,7 +292,7 @@ def _tried(builder: Builder, test: Callable[[], Any]) -> Any:
     scratch = builder.op("scf.execute_region", [], [], regions=1)
     block = scratch.regions[0].blocks.append()
     with builder.inside(block):
-        value = test()
+        value = condition(test())
     if not dynamic(value):
         for op in list(block.operations):
             op.operation.move_before(scratch)

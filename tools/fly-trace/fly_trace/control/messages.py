@@ -13,8 +13,8 @@ from typing import Any
 
 from fly_image.reports import FAULTS, PRINTS
 
-from fly_trace.control import objects
 from fly_trace.control.branches import branch
+from fly_trace.control.calls.call import call
 from fly_trace.core import tracing
 from fly_trace.values.conversion import bitcast, convert
 from fly_trace.values.dtypes import F32, F64, I64, U32, U64, DType
@@ -51,7 +51,7 @@ def _itself(value: Any) -> Any:
 def call_printf(function: Any, *parts: Callable[[], Any]) -> Any:
     """`function(*parts)`. If it is `fx.printf`, f-strings in the arguments show dynamic values."""
     if function is not printf:
-        return objects.call(function, *(part() for part in parts))
+        return call(function, *(part() for part in parts))
     return _print(*parts)
 
 

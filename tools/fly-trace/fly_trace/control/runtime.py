@@ -8,8 +8,10 @@ from typing import Any
 
 from fly_common.errors import FlyError
 
-from fly_trace.control.branches import Thunk, branch, dynamic, if_, if_exit, truth
-from fly_trace.control.builtin_functions import contains
+from fly_trace.control.branches import Thunk, branch, condition, dynamic, if_, if_exit, truth
+from fly_trace.control.calls import foreign_functions as foreign_functions
+from fly_trace.control.calls.builtin_functions import contains
+from fly_trace.control.calls.call import call, item
 from fly_trace.control.carried_values import Undefined
 from fly_trace.control.generators import static_range, yielding_test
 from fly_trace.control.iterations import each, for_exit
@@ -19,9 +21,7 @@ from fly_trace.control.messages import call_printf, require
 from fly_trace.control.named_values import carrying
 from fly_trace.control.objects import (
     augmented,
-    call,
     deleted_from,
-    item,
     items,
     target,
     target_attribute,
@@ -86,7 +86,7 @@ def load(value: Any) -> Any:
 
 def ifexp(test: Any, a: Thunk, b: Thunk) -> Any:
     """`a if test else b`."""
-    if not dynamic(test):
+    if not dynamic(test) and not dynamic(test := condition(test)):
         return a() if truth(test) else b()
     return branch(
         test,
@@ -102,9 +102,9 @@ def and_(first: Thunk, *rest: Thunk) -> Any:
     value = first()
     if not rest:
         return value
-    if not dynamic(value):
-        return and_(*rest) if truth(value) else value
-    return _short("and", value, lambda: and_(*rest))
+    if not dynamic(test := condition(value)):
+        return and_(*rest) if truth(test) else value
+    return _short("and", test, value, lambda: and_(*rest))
 
 
 def or_(first: Thunk, *rest: Thunk) -> Any:
@@ -112,19 +112,19 @@ def or_(first: Thunk, *rest: Thunk) -> Any:
     value = first()
     if not rest:
         return value
-    if not dynamic(value):
-        return value if truth(value) else or_(*rest)
-    return _short("or", value, lambda: or_(*rest))
+    if not dynamic(test := condition(value)):
+        return value if truth(test) else or_(*rest)
+    return _short("or", test, value, lambda: or_(*rest))
 
 
-def _short(word: str, value: Scalar, rest: Thunk) -> Any:
+def _short(word: str, test: Scalar, value: Any, rest: Thunk) -> Any:
     def own() -> Any:
         # The value of the operand that decides; for a bool it is known.
-        return (word == "or") if value.dtype.is_bool else value
+        return (word == "or") if test is value and test.dtype.is_bool else value
 
     ways = (rest, own) if word == "and" else (own, rest)
     return branch(
-        value,
+        test,
         ways[0],
         ways[1],
         lambda x, y, merging: merging.merge(f"the result of `{word}`", x, y),
@@ -133,12 +133,12 @@ def _short(word: str, value: Scalar, rest: Thunk) -> Any:
 
 
 def not_(value: Any) -> Any:
-    if not dynamic(value):
+    if not dynamic(value) and not dynamic(value := condition(value)):
         return not truth(value)
     builder = tracing.current("`not`")
-    condition = builder.ssa(convert(value, BOOL))
+    test = builder.ssa(convert(value, BOOL))
     true = builder.constant(True, BOOL)
-    return Scalar(BOOL, builder.one("arith.xori", "i1", condition, true))
+    return Scalar(BOOL, builder.one("arith.xori", "i1", test, true))
 
 
 _COMPARE = {
@@ -184,7 +184,7 @@ def is_(a: Any, b: Any) -> bool:
 
 
 def assert_(test: Any, message: Thunk) -> None:
-    if dynamic(test):
+    if dynamic(test) or dynamic(test := condition(test)):
         builder = tracing.current("an assert")
         if builder.host:
             checks.check(builder, test, message)
@@ -197,7 +197,7 @@ def assert_(test: Any, message: Thunk) -> None:
 
 def static_test(test: Any, span: Span) -> bool:
     """The test of an `if` with a `raise` at `span`."""
-    if dynamic(test):
+    if dynamic(test := condition(test)):
         tracing.refuse(
             "`raise` inside a dynamic `if`: a kernel can't raise an exception",
             "check it on the host",

@@ -30,6 +30,7 @@ class Position(NamedTuple):
 
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep  # the package's folder
+_PRIMITIVES = os.path.join(_HERE, "primitives", "")
 
 
 def _package(name: str) -> str | None:
@@ -80,6 +81,11 @@ def is_ours(file: str) -> bool:
     return any((folder := _package(name)) and file.startswith(folder) for name in OURS)
 
 
+def is_traced(file: str) -> bool:
+    """Whether a file of the language is traced like the user's: so are its primitives."""
+    return file.startswith(_PRIMITIVES)
+
+
 # The lines and columns of an instruction, as in `CodeType.co_positions`.
 _Span = tuple[int | None, int | None, int | None, int | None]
 
@@ -114,11 +120,11 @@ TABLES: dict[int, _Table] = {}  # by `id(code)`
 
 
 def _read(code: CodeType, user: bool = False) -> _Table:
-    user = user or not (is_library(code.co_filename) or _is_generated(code))
+    user = user or not (is_library(code.co_filename) or is_generated(code))
     return code_tables.keep(TABLES, code, _Table(code, user))
 
 
-def _is_generated(code: CodeType) -> bool:
+def is_generated(code: CodeType) -> bool:
     """Whether `dataclass` or attrs generated a method, which then has no source to show."""
     file = code.co_filename
     made = file == "<string>" and code.co_qualname.startswith("__create_fn__.")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import types
 from typing import Any
 
+from fly_common.code_tables import code_of
+
 from fly_trace.effects import user_code
 from fly_trace.effects.object_state import MISSING, Kind, Members, no_state, same_names
 
@@ -17,14 +19,14 @@ def _function_children(value: Any) -> Members:
     yield from ((".__defaults__", item) for item in value.__defaults__ or ())
     yield from ((".__kwdefaults__", item) for item in (value.__kwdefaults__ or {}).values())
     yield from ((f".{name}", item) for name, item in value.__dict__.items())
-    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+    for name, cell in zip(code_of(value).co_freevars, value.__closure__ or (), strict=True):
         yield name, _contents(cell)
     yield from _named(value)
 
 
 def _named(value: Any) -> Members:
     """The global variables that a function names, and the attributes of modules among them."""
-    names = user_code.names_of(value.__code__)
+    names = user_code.names_of(code_of(value))
     space = value.__globals__
     for name in names:
         item = space.get(name, MISSING)
@@ -49,20 +51,21 @@ def _module_members(path: str, module: Any, names: tuple[str, ...], depth: int =
 
 def _read_function(value: Any) -> dict[str, Any]:
     found = {f".{name}": getattr(value, name) for name in _FUNCTION_PARTS}
+    found[".__code__"] = code_of(value)
     found.update((f".__dict__[{name!r}]", item) for name, item in value.__dict__.items())
     for name, item in (value.__kwdefaults__ or {}).items():
         found[f".__kwdefaults__[{name!r}]"] = item
     return found
 
 
-_FUNCTION_PARTS = ("__code__", "__defaults__", "__kwdefaults__", "__dict__")
+_FUNCTION_PARTS = ("__defaults__", "__kwdefaults__", "__dict__")
 
 
 def _read_names(value: Any) -> dict[str, Any]:
     """The function's own state, and the values of its names."""
     found = _read_function(value)
     found.update(_named(value))
-    for name, cell in zip(value.__code__.co_freevars, value.__closure__ or (), strict=True):
+    for name, cell in zip(code_of(value).co_freevars, value.__closure__ or (), strict=True):
         found[f"({name})"] = _contents(cell)
     return found
 
@@ -89,7 +92,7 @@ def _write_function(value: Any, state: dict[str, Any]) -> None:
         elif name.startswith("."):
             setattr(value, name[1:], item)
         elif name.startswith("("):
-            value.__closure__[value.__code__.co_freevars.index(name[1:-1])].cell_contents = item
+            value.__closure__[code_of(value).co_freevars.index(name[1:-1])].cell_contents = item
         else:
             first, *path = name.split(".")
             space = value.__globals__

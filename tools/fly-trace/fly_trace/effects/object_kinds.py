@@ -11,6 +11,7 @@ import collections
 import functools
 import itertools
 import types
+import weakref
 from typing import Any
 
 from fly_trace.effects import code_state, library_state, object_state, user_code
@@ -71,12 +72,20 @@ _BY_NAME = {
 
 def kind_of(kind: type) -> Kind:
     """The kind of a type's objects."""
-    found = BY_TYPE.get(kind)
+    found = BY_TYPE.get(kind) or _of_users.get(kind)
     if found is None:
-        found = BY_TYPE[kind] = _find_kind(kind)
-        if found is SKIPPED:
-            NEVER.add(kind)
+        found = _find_kind(kind)
+        if user_code.is_users_class(kind):
+            _of_users[kind] = found
+        else:
+            BY_TYPE[kind] = found
+            if found is SKIPPED:
+                NEVER.add(kind)
     return found
+
+
+# The kinds of the user's classes, which a program may define again and again.
+_of_users: weakref.WeakKeyDictionary[type, Kind] = weakref.WeakKeyDictionary()
 
 
 def _find_kind(kind: type) -> Kind:

@@ -37,7 +37,7 @@ def is_own_type(kind: type) -> bool:
 
 
 def is_users_function(function: FunctionType) -> bool:
-    return is_users(function) or is_rewritten(function.__code__)
+    return is_users(function) or is_rewritten(code_tables.code_of(function))
 
 
 _classes: weakref.WeakKeyDictionary[type, bool] = weakref.WeakKeyDictionary()

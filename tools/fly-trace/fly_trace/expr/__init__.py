@@ -14,7 +14,7 @@ from fly_plugin import active
 
 from fly_trace.expr import types
 from fly_trace.expr.types import *  # noqa: F403
-from fly_trace.signatures.annotations import Constexpr, Stream, Tensor
+from fly_trace.signatures.annotations import Constexpr, Stream, Tensor, aligned
 from fly_trace.values import operators as operators
 from fly_trace.values.dtypes import DType
 
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from fly_trace.memory.shared_memory import *  # noqa: F403
     from fly_trace.memory.structs import *  # noqa: F403
     from fly_trace.memory.view_construction import *  # noqa: F403
+    from fly_trace.primitives import block as block
+    from fly_trace.primitives import random as random
+    from fly_trace.primitives import warp as warp
     from fly_trace.signatures.extents import *  # noqa: F403
     from fly_trace.values.fast_math import *  # noqa: F403
     from fly_trace.values.rounding import *  # noqa: F403
@@ -56,9 +59,11 @@ NAMES = {
         """,
     "fly_trace.layouts.coord_tensors": "CoordTensor",
     "fly_trace.expr.gpu": """
-        atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor
-        barrier block_dim block_idx dynamic_shared grid_dim known_block_size lane_id
-        num_warp_threads shared_array shuffle_down shuffle_idx shuffle_up shuffle_xor thread_idx
+        atomic_add atomic_and atomic_cas atomic_dec atomic_inc atomic_load atomic_max
+        atomic_min atomic_or atomic_store atomic_sub atomic_xchg atomic_xor barrier
+        block_dim block_idx dynamic_shared grid_dim known_block_size lane_id memory_fence
+        num_warp_threads shared_array shuffle_down shuffle_idx shuffle_up shuffle_xor
+        thread_idx
         """,
     "fly_trace.expr.math": """
         abs absf absi acos acosh asin asinh atan atan2 atanh bitcast cbrt ceil ceildiv
@@ -119,7 +124,14 @@ NAMES = {
         """,
 }
 _HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
-_MODULES = ("gpu", "math")
+# `fx.NAME` → module.
+_MODULES = {
+    "gpu": "fly_trace.expr.gpu",
+    "math": "fly_trace.expr.math",
+    "block": "fly_trace.primitives.block",
+    "random": "fly_trace.primitives.random",
+    "warp": "fly_trace.primitives.warp",
+}
 # Namespaces of the built-in backends: `fx.NAME` → module.
 _NAMESPACES = {name: home for one in built_in() for name, home in one.namespaces.items()}
 
@@ -127,6 +139,7 @@ __all__ = [
     "Constexpr",
     "Stream",
     "Tensor",
+    "aligned",
     *types.__all__,
     *_MODULES,
     *_NAMESPACES,
@@ -136,7 +149,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
-        return importlib.import_module(f"fly_trace.expr.{name}")
+        return importlib.import_module(_MODULES[name])
     if name in _NAMESPACES:
         from fly_trace.core.target import check_namespace
 

@@ -1,14 +1,22 @@
 """`fx.gpu`: ids, shared memory, barriers, lane shuffles, atomics."""
 
-from fly_trace.gpu.device import (
+from fly_trace.gpu.atomics import (
     atomic_add,
     atomic_and,
     atomic_cas,
+    atomic_dec,
+    atomic_inc,
+    atomic_load,
     atomic_max,
     atomic_min,
     atomic_or,
+    atomic_store,
+    atomic_sub,
     atomic_xchg,
     atomic_xor,
+    memory_fence,
+)
+from fly_trace.gpu.device import (
     barrier,
     block_dim,
     block_idx,
@@ -29,9 +37,14 @@ __all__ = [
     "atomic_add",
     "atomic_and",
     "atomic_cas",
+    "atomic_dec",
+    "atomic_inc",
+    "atomic_load",
     "atomic_max",
     "atomic_min",
     "atomic_or",
+    "atomic_store",
+    "atomic_sub",
     "atomic_xchg",
     "atomic_xor",
     "barrier",
@@ -41,6 +54,7 @@ __all__ = [
     "grid_dim",
     "known_block_size",
     "lane_id",
+    "memory_fence",
     "num_warp_threads",
     "shared_array",
     "shuffle_down",

@@ -9,11 +9,10 @@ from fly_common.record import record
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.memory.pointers import converted
 from fly_trace.memory.tensors import Tensor
 from fly_trace.signatures.strides import c_strides
-from fly_trace.values.conversion import convert, scalar
-from fly_trace.values.dtypes import BOOL, I8, I16, I32, I64, I128, U32, DType
+from fly_trace.values.conversion import convert, integer, scalar
+from fly_trace.values.dtypes import I32, I64, I128, U32, DType
 from fly_trace.values.math_functions import where
 from fly_trace.values.scalars import Scalar
 
@@ -88,9 +87,10 @@ def known_block_size() -> tuple[int, int, int]:
 
 
 def num_warp_threads() -> Scalar:
-    """The number of lanes of a wave, i32: 64 on CDNA, 32 on RDNA. It is a constant in the compiled
-    kernel, but not known while tracing, because a trace is for all targets."""
-    builder = tracing.kernel("fx.num_warp_threads")
+    """The number of lanes of a wave, i32: 64 on CDNA, 32 on RDNA and NVIDIA. It is a constant in
+    the compiled kernel and in the host program, but not known while tracing, because a trace is for
+    all targets."""
+    builder = tracing.current("fx.num_warp_threads")
     if "wave" not in builder.ids:
         builder.ids["wave"] = builder.at_start(
             lambda: _as_i32(builder, builder.one("gpu.subgroup_size", "index"))
@@ -122,15 +122,15 @@ def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
     layout = _layout(extents, c_strides(extents))
     align = max(SHARED_ALIGN, dtype.bytes)
 
+    spec = PtrSpec(dtype.memory, "shared", align)
+    pointer = builder.allocate(lambda: builder.fly(ops.make_ptr, spec, dtype.bytes_of(count)))
+
     def make() -> Any:
-        pointer = builder.fly(
-            ops.make_ptr, PtrSpec(dtype.memory, "shared", align), dtype.bytes_of(count)
-        )
         return builder.fly(
             ops.make_view, pointer, builder.fly(ops.static, LayoutSpec(Layout(*layout)))
         )
 
-    memref = builder.at_start(make)
+    memref = builder.after(pointer, make)
     return Tensor(builder.spec(memref), memref, dtype, "the shared array", is_array=True)
 
 
@@ -222,9 +222,7 @@ def _shuffle(mode: str, value: Any, by: Any, width: Any) -> Scalar:
             "omit it to use the whole wave",
         )
     lanes: Any = num_warp_threads() if width is None else given
-    amount = scalar(by, "a shuffle's offset")
-    if not amount.dtype.is_integer:
-        tracing.refuse(f"a shuffle's offset must be an integer, not {describe(by)}")
+    amount = integer(by, "a shuffle's offset", I32)
     if mode == "idx" and width is not None:
         # Lanes are numbered within their group, but the op numbers them within the wave.
         lane = lane_id()
@@ -298,93 +296,3 @@ def shuffle_down(value: Any, offset: Any, width: int | None = None) -> Scalar:
 def shuffle_idx(value: Any, lane: Any, width: int | None = None) -> Scalar:
     """The value of lane `lane` of the group, the same for all lanes."""
     return _shuffle("idx", value, lane, width)
-
-
-# -- atomics ---------------------------------------------------------------------------------------
-
-# name → llvm.atomicrmw's bin_op for signed, unsigned, float (None: unsupported).
-RMW = {
-    "add": (1, 1, 11),
-    "min": (8, 10, None),
-    "max": (7, 9, None),
-    "and": (3, 3, None),
-    "or": (5, 5, None),
-    "xor": (6, 6, None),
-    "xchg": (0, 0, 0),
-}
-_MONOTONIC = 2  # LLVM's ordering: atomic, without a fence
-SCOPES = {"global": "agent", "shared": "workgroup"}
-
-
-def _atomic_target(name: str, target: Any, index: Any, floats: bool) -> tuple[Builder, Any]:
-    """The builder, and an element's `!llvm.ptr`."""
-    from fly_dialect.builders import ops
-
-    builder = tracing.kernel(f"fx.atomic_{name}")
-    if not isinstance(target, Tensor):
-        tracing.refuse(f"fx.atomic_{name} takes a tensor first, not {describe(target)}")
-    dtype = target.dtype
-    if dtype in (I8, I16, BOOL) or dtype.bits not in (32, 64) or (dtype.is_float and not floats):
-        allowed = "i32, i64, u32, u64" + (", f32, f64" if floats else "")
-        tracing.refuse(f"fx.atomic_{name} supports {allowed}, but {target.name} has {dtype.name}")
-    coordinate = target.coordinate(builder, index)
-    layout = builder.fly(ops.get_layout, target.ssa)
-    offset = builder.fly(ops.crd2idx, coordinate, layout)
-    iterator = builder.fly(ops.get_iter, target.ssa)
-    pointer = builder.fly(ops.to_llvm_ptr, builder.fly(ops.add_offset, iterator, offset))
-    target.access.reads = target.access.writes = True
-    return builder, pointer
-
-
-def _scope(builder: Builder, target: Tensor) -> Any:
-    return builder.attribute(f'"{SCOPES[target.space]}"')
-
-
-def _atomic(name: str) -> Any:
-    signed, unsigned, floating = RMW[name]
-
-    def function(target: Any, index: Any, value: Any) -> Scalar:
-        builder, pointer = _atomic_target(name, target, index, floating is not None)
-        dtype = target.dtype
-        code = floating if dtype.is_float else signed if dtype.kind == "int" else unsigned
-        operand = builder.ssa(converted(value, target.dtype, target.name))
-        old = builder.one(
-            "llvm.atomicrmw",
-            dtype.ir,
-            pointer,
-            operand,
-            bin_op=builder.integer(code, "i64"),
-            ordering=builder.integer(_MONOTONIC, "i64"),
-            syncscope=_scope(builder, target),
-        )
-        return Scalar(dtype, old)
-
-    function.__name__ = function.__qualname__ = f"atomic_{name}"
-    function.__doc__ = f"`{name}` of one element as one indivisible step; gives the old value."
-    return function
-
-
-atomic_add, atomic_min, atomic_max = _atomic("add"), _atomic("min"), _atomic("max")
-atomic_and, atomic_or, atomic_xor = _atomic("and"), _atomic("or"), _atomic("xor")
-atomic_xchg = _atomic("xchg")
-
-
-def atomic_cas(target: Any, index: Any, expected: Any, value: Any) -> Scalar:
-    """Stores `value` if the element equals `expected`. Returns the old value in both cases."""
-    builder, pointer = _atomic_target("cas", target, index, False)
-    dtype = target.dtype
-    operands = [
-        builder.ssa(converted(operand, target.dtype, target.name)) for operand in (expected, value)
-    ]
-    order = builder.integer(_MONOTONIC, "i64")
-    pair = builder.one(
-        "llvm.cmpxchg",
-        f"!llvm.struct<({dtype.ir}, i1)>",
-        pointer,
-        *operands,
-        success_ordering=order,
-        failure_ordering=order,
-        syncscope=_scope(builder, target),
-    )
-    first = builder.attribute("array<i64: 0>")
-    return Scalar(dtype, builder.one("llvm.extractvalue", dtype.ir, pair, position=first))

@@ -4,8 +4,8 @@
     T = fx.empty((n, c), fx.Float32, fx.Allocation().reorder(1, 0))         column after column
     T = fx.empty((n, c), fx.Float32, BLOCKED, view="allocation")            the axes of the memory
 
-The steps of an allocation are those of `fly_host.domain`. What is known of the strides here is part
-of the tensor's type; the rest is computed when the program runs.
+The steps of an allocation are those of `fly_host.domains.domain`. What is known of the strides here
+is part of the tensor's type; the rest is computed when the program runs.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any
 
 from fly_common.errors import InputError
 from fly_common.record import field, record
-from fly_dialect import dialect
-from fly_host import domain
-from fly_host.dynamic_sizes import placed
+from fly_host.domains import domain
+from fly_host.domains.dynamic_sizes import placed
+from fly_host.domains.inference import Inferred, infer
 from fly_host.graph import Graph
-from fly_host.inference import Inferred, infer
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
@@ -106,6 +105,8 @@ def empty_like(tensor: Any, dtype: DType | None = None) -> Any:
 def _allocated(
     extents: tuple[Size, ...], dtype: Any, allocation: Any, view: str, what: str
 ) -> Tensor:
+    from fly_dialect import dialect
+
     builder = made_tensors.host_builder(
         what, "a kernel has fx.shared_array and fx.make_rmem_tensor"
     )

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import FlyError
 from fly_common.quoting import quoted
-from fly_dialect import dialect
 from fly_host import library
 from fly_host.library import Like, Made, Registered
 
@@ -194,6 +193,7 @@ def _build(
     described: list[Any],
     name: str = "",
 ) -> Any:
+    from fly_dialect import dialect
     from fly_dialect.bindings import ir
 
     attributes = {

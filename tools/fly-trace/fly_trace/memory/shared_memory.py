@@ -131,5 +131,5 @@ def _allocated(kind: Any, align: int) -> Storage:
 
     builder = tracing.kernel("fx.SharedAllocator")
     spec = PtrSpec("i8", "shared", align)
-    ssa = builder.at_start(lambda: builder.fly(ops.make_ptr, spec, size_of(kind)))
+    ssa = builder.allocate(lambda: builder.fly(ops.make_ptr, spec, size_of(kind)))
     return _storage_of(kind)(Pointer(spec, ssa, U8, Access(), "the shared memory"))

@@ -16,7 +16,7 @@ from fly_common import code_tables
 from fly_common.errors import InputError, Place
 
 from fly_trace.core import locations
-from fly_trace.rewrite import loop_state, named_values, nodes, patterns
+from fly_trace.rewrite import loop_state, named_values, nodes, patterns, private_names, stand_ins
 from fly_trace.rewrite.generators import Generating, first_yield
 from fly_trace.rewrite.naming import Naming
 from fly_trace.rewrite.nodes import CONTROL, walk
@@ -33,22 +33,23 @@ RUNTIME = CellType()
 
 
 def is_users(function: FunctionType) -> bool:
-    """Whether a function is rewritten: it is the user's, or from a package that uses the
-    language."""
+    """Whether a function is rewritten: it is the user's, from a package that uses the language, or
+    one of the language's primitives."""
     code = function.__code__
     known = _users.get(id(code))
     if known is None:
-        known = code_tables.keep(_users, code, _is_rewritable(function))
+        code = code_tables.code_of(function)
+        known = code_tables.keep(_users, code, _is_rewritable(code, function.__globals__))
     return known
 
 
-def _is_rewritable(function: FunctionType) -> bool:
-    file = function.__code__.co_filename
-    if id(function.__code__) in _new or locations.is_ours(file):
+def _is_rewritable(code: CodeType, space: dict[str, Any]) -> bool:
+    file = code.co_filename
+    if id(code) in _new:
         return False
-    if not locations.is_library(file):
-        return True
-    return uses_language(function.__globals__)
+    if locations.is_ours(file):
+        return locations.is_traced(file)
+    return not locations.is_library(file) or uses_language(space)
 
 
 def uses_language(space: dict[str, Any]) -> bool:
@@ -73,15 +74,12 @@ def rewritten(function: FunctionType) -> FunctionType:
         return function
     new = _done.get(id(code))
     if new is None:
-        new = code_tables.keep(_done, code, _compile(function))
+        function = stand_ins.original(function)
+        code = function.__code__
+        new = _done.get(id(code)) or code_tables.keep(_done, code, _compile(function))
     cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     closure = tuple(RUNTIME if name == CONTROL else cells[name] for name in new.co_freevars)
-    made = FunctionType(
-        new, function.__globals__, function.__name__, function.__defaults__, closure
-    )
-    made.__kwdefaults__ = function.__kwdefaults__
-    made.__qualname__ = function.__qualname__
-    return made
+    return stand_ins.copied(function, new, closure)
 
 
 @functools.lru_cache(maxsize=64)
@@ -106,13 +104,14 @@ def _functions(
 
 
 def _compile(function: FunctionType) -> CodeType:
-    code = function.__code__
+    code = code_tables.code_of(function)
     file = code.co_filename
     node, kinds = _without_defaults(_node(function))
     if ast.Yield in kinds:
         loop_state.expand(node, file)
         kinds = set(map(type, walk(node)))
     check(node, file, kinds)
+    private_names.expand(node, code.co_qualname)
     if ast.NamedExpr in kinds:
         named_values.expand(node, file)
     if ast.Match in kinds:
@@ -160,9 +159,11 @@ def _inner(code: CodeType) -> CodeType:
 
 
 def _adopt(code: CodeType) -> None:
-    """Marks code as the user's, and as rewritten."""
+    """Marks code as rewritten, and as the user's. Primitives are not the user's, so that errors and
+    line tables name the call of one."""
     code_tables.keep(_new, code, True)
-    locations.adopt(code)
+    if not locations.is_traced(code.co_filename):
+        locations.adopt(code)
     for item in code.co_consts:
         if isinstance(item, CodeType):
             _adopt(item)
@@ -183,7 +184,7 @@ def _without_defaults(node: Any) -> tuple[Any, set[type]]:
 
 def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     """The syntax tree of a function, with positions in its file."""
-    code = function.__code__
+    code = code_tables.code_of(function)
     file, line = code.co_filename, code.co_firstlineno
     # A module that was reloaded after an edit must not be traced from its old text.
     linecache.checkcache(file)
@@ -199,7 +200,7 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
         raise InputError(
             f"the source of {function.__name__} changed since it was loaded", place=where
         ) from None
-    kind = ast.Lambda if function.__name__ == "<lambda>" else ast.FunctionDef
+    kind = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
     found = [
         node
         for node in _functions(file, source, kind is ast.Lambda).get(line, ())
@@ -217,7 +218,7 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
         ][-1:] or found[:1]
     if not found:
         for node in walk(tree):
-            if isinstance(node, ast.AsyncFunctionDef) and node.name == function.__name__:
+            if isinstance(node, ast.AsyncFunctionDef) and node.name == code.co_name:
                 check(node, file, {ast.AsyncFunctionDef})
         raise InputError(
             f"the source of {function.__name__} changed since it was loaded", place=where
@@ -234,12 +235,13 @@ def _first_line(node: ast.FunctionDef | ast.Lambda) -> int:
 
 
 def _named(node: ast.AST, function: FunctionType) -> bool:
-    return isinstance(node, ast.Lambda) or getattr(node, "name", None) == function.__code__.co_name
+    name = code_tables.code_of(function).co_name
+    return isinstance(node, ast.Lambda) or getattr(node, "name", None) == name
 
 
 def definition_of(function: Any) -> locations.Position:
     """The position of a function's `def` line, below the decorators."""
-    code = function.__code__
+    code = code_tables.code_of(function)
     try:
         node = _node(function)
     except InputError:
@@ -270,7 +272,7 @@ def yield_of(function: Any) -> locations.Position:
 
 def _position(function: Any, node: ast.expr | ast.stmt) -> locations.Position:
     return locations.Position(
-        function.__code__.co_filename,
+        code_tables.code_of(function).co_filename,
         node.lineno,
         node.col_offset,
         node.end_lineno or node.lineno,

@@ -18,10 +18,11 @@ _METHODS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 @record(frozen=False)
 class Scope:
     """A function or comprehension: the names it binds, and those that control flow may leave
-    unassigned."""
+    unassigned. `first` is the first parameter of a function."""
 
     bound: frozenset[str]
     checked: frozenset[str] = frozenset()
+    first: str | None = None
 
 
 @record(frozen=False)
@@ -69,7 +70,7 @@ class Expressions(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
-            return node  # it looks at the frame that calls it
+            return self.parent(node)
         function = self.visit(node.func)
         arguments = [self.visit(item) for item in node.args]
         if nodes.is_printf(node):
@@ -79,6 +80,14 @@ class Expressions(ast.NodeTransformer):
             nodes.at(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords
         ]
         return nodes.at(nodes.call("call", function, *arguments, keywords=keywords), node)
+
+    def parent(self, node: ast.Call) -> ast.Call:
+        """`super()`, which looks at the frame that calls it, with its arguments: that frame may be
+        a branch's."""
+        if self.scopes and self.scopes[-1].first is not None:
+            names = ("__class__", self.scopes[-1].first)
+            node.args = [nodes.at(nodes.name(one), node) for one in names]
+        return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
         name = "and_" if isinstance(node.op, ast.And) else "or_"

@@ -58,7 +58,8 @@ class Transformer(Expressions):
         given = analysis.parameters(node.args)
         bound = frozenset([*given, *analysis.assigned(node.body)])
         shared = analysis.shared(node.body)
-        self.scopes.append(Scope(bound, frozenset(shared)))
+        first = next((one.arg for one in (*node.args.posonlyargs, *node.args.args)), None)
+        self.scopes.append(Scope(bound, frozenset(shared), first))
         body = self.block(node.body)
         self.scopes.pop()
         start = [
@@ -162,7 +163,9 @@ class Transformer(Expressions):
         if getattr(node, "exits", False):
             call.args += [] if roots else [ast.Tuple([], ast.Load())]
             call.func.attr = "if_exit"  # type: ignore[attr-defined]
-            call.args.append(ast.Constant(getattr(node, "only", None)))
+            # The callers of a function within the function have objects too.
+            only = getattr(node, "only", None) if len(self.scopes) == 1 else None
+            call.args.append(ast.Constant(only))
         return [*makers, nodes.at(ast.Expr(nodes.at(call, node.test)), node)]
 
     def visit_While(self, node: ast.While) -> ast.stmt | list[ast.stmt]:

@@ -18,8 +18,9 @@ from fly_dialect.builders import building
 from fly_dialect.extension import upstream
 
 from fly_trace.control import objects
+from fly_trace.control.calls.python_calls import PythonCalls
 from fly_trace.control.in_place import ContainerChanged
-from fly_trace.core import call_chain
+from fly_trace.core import call_chain, tracing
 from fly_trace.core import locations as places
 from fly_trace.values import (
     fast_math,
@@ -75,11 +76,20 @@ class Builder:
         self.assigned: dict[int, Any] = {}
         self.shared: dict[int, Container] = {}
         self.discarded: list[ir.Operation] = []
+        self.allocations: list[ir.Operation] = []  # of shared memory, at the function's start
+        # The op of the outermost region that an error has left so far, and the objects from before.
+        self.failed: tuple[ir.Operation, Snapshot] | None = None
+        self.unrolled = 0  # iterations of loops that could not become loops of the GPU
+        # The copies of containers that loops carry, by id, each with the original.
+        self.copies: dict[int, tuple[Any, Any]] = {}
         self.entry: Any = None
         self.variables: Variables = {}  # of the running functions that have many
         self.calls: list[Any] = []
+        outer = tracing.active()  # a kernel is traced within the host function
+        self.python_calls = outer.python_calls if outer is not None else PythonCalls()
         self.generators: list[Any] = []  # weak references to those of rewritten functions
         self.ids: dict[str, Scalar] = {}
+        self.scratch: dict[Any, Any] = {}  # the primitives' shared memory: see `gpu.scratch`
         self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
         self.last_static: ir.Value | None = None
         self.intervals: dict[ir.Value, Interval] = {}  # of values whose ops don't say theirs
@@ -230,6 +240,10 @@ class Builder:
             for key, one in self.carried.items():
                 if key not in offered:
                     self.frozen.renew(one)
+            for one in self.assigned.values():
+                # What the region around it has changed so far is not this one's change.
+                if (entry := frozen.find(one)) is not None and entry.changed:
+                    self.frozen.renew(one)
         self.offered = {}
         self.ip = ir.InsertionPoint(block)
         self.regions += 1
@@ -239,11 +253,14 @@ class Builder:
             if not free:
                 objects.check_region(self.frozen)
         except ContainerChanged as error:
+            objects.restore_region(self)
             error.region = block.owner.operation
             raise
         except FlyError:
+            self.failed = block.owner.operation, self.frozen
             raise
         except Exception as error:
+            self.failed = block.owner.operation, self.frozen
             # The branch is not finished, so that no `except` outside of it can go on.
             raise raised(error) from error
         finally:
@@ -269,6 +286,12 @@ class Builder:
             return make()
         finally:
             self.ip = ip
+
+    def allocate(self, make: Callable[[], ir.Value]) -> ir.Value:
+        """Calls `make`, which allocates shared memory, at the start of the function."""
+        made = self.at_start(make)
+        self.allocations.append(made.owner.operation)
+        return made
 
     def after(self, value: ir.Value, make: Callable[[], Any]) -> Any:
         """What `make` builds goes right behind what gives `value`, so it is there wherever `value`

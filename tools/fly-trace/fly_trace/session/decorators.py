@@ -72,7 +72,7 @@ class HostFunction:
         """Runs the function. While tracing, a host function is an ordinary helper."""
         if tracing.active() is None:
             self.run(arguments, named)
-        from fly_trace.control.objects import call
+        from fly_trace.control.calls.call import call
 
         return call(self.function, *arguments, **named)
 

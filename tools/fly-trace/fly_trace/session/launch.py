@@ -153,8 +153,11 @@ def _as_declared(
     if isinstance(annotation, TensorAnnotation):
         if not isinstance(value, Tensor) or not _matches(annotation, value):
             wanted = f"a tensor of {annotation.dtype.name}"
+            wanted += f", aligned to {annotation.align} bytes" if annotation.align else ""
             if annotation.shape is not None:
-                wanted = str(signature.TensorType(annotation.dtype, annotation.shape))
+                wanted = str(
+                    signature.TensorType(annotation.dtype, annotation.shape, None, annotation.align)
+                )
             _mismatch(kernel, parameter, wanted, value)
         return value
     if isinstance(annotation, DType):
@@ -163,7 +166,7 @@ def _as_declared(
 
 
 def _matches(annotation: TensorAnnotation, value: Tensor) -> bool:
-    if annotation.dtype is not value.dtype:
+    if annotation.dtype is not value.dtype or value.alignment % (annotation.align or 1):
         return False
     if annotation.shape is None:
         return True

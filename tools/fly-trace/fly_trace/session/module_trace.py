@@ -238,6 +238,7 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
     builder.entry = _run.__code__
     try:
         with objects.preserved(builder, function):
+            builder.python_calls.reach(builder.frozen, arguments.values())
             new = rewritten(function)
             result = new(**arguments)
             if isinstance(result, GeneratorType) and result.gi_code is new.__code__:
@@ -254,6 +255,8 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
         raise with_calls(raised(error)) from error
     finally:
         generators.close()
+        if before is None:
+            builder.python_calls.restore()
         for region in builder.discarded:  # they use values of the module
             region.erase()
         tracing.enter(before)

@@ -32,9 +32,10 @@ def ir_type(kind: ParameterType) -> ir.Type:
     assert isinstance(kind, TensorType)
     if not kind.shape:  # a tuple needs leaves: one element at offset 0, with any stride
         one = Layout(Int(1), Int(0))
-        return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", one))
+        return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", one, kind.align))
     shape, stride = ((leaf[0] if len(leaf) == 1 else leaf) for leaf in kind.leaves)
-    return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", Layout(shape, stride)))
+    layout = Layout(shape, stride)
+    return fly.memref_type(MemRefSpec(kind.dtype.memory, "global", layout, kind.align))
 
 
 def passed_type(value: DialectValue | Scalar) -> ir.Type:

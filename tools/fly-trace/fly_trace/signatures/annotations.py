@@ -32,16 +32,32 @@ class Stream:
 
 
 @record
+class Alignment:
+    """`fx.aligned(16)`, last in `fx.Tensor[…]`: element zero is at a multiple of so many bytes."""
+
+    nbytes: int
+
+
+def aligned(nbytes: int) -> Alignment:
+    """That a parameter's element zero is at a multiple of `nbytes` bytes, a power of two: write it
+    last in `fx.Tensor[…]`. Launches check it. Copies of that many bytes at a time rely on it."""
+    if type(nbytes) is not int or nbytes < 1 or nbytes & (nbytes - 1):
+        raise ValueError(f"an alignment must be a power of two, not {quoted(nbytes)}")
+    return Alignment(nbytes)
+
+
+@record
 class TensorAnnotation:
     """`fx.Tensor[fx.Float32, "n", 4]`: an element type, and extents: numbers, names, None, or
     results of `fx.sym_int32`.
 
     `fx.Tensor[fx.Float32]` does not specify the extents (`shape` is None). A tensor of rank 0, with
-    one element, is `fx.Tensor[fx.Float32, ()]`.
+    one element, is `fx.Tensor[fx.Float32, ()]`. `align` is in bytes; None is the element type's.
     """
 
     dtype: DType
     shape: tuple[Extent, ...] | None
+    align: int | None = None
 
 
 class Tensor:
@@ -61,11 +77,15 @@ class Tensor:
         dtype, *shape = items if isinstance(items, tuple) else (items,)
         if not isinstance(dtype, DType):
             raise TypeError(f"fx.Tensor[…] must begin with an element type, not {quoted(dtype)}")
+        align = None
+        if shape and isinstance(shape[-1], Alignment):
+            align = shape.pop().nbytes
+            align = align if align > dtype.bytes else None
         if not shape:
-            return TensorAnnotation(dtype, None)
+            return TensorAnnotation(dtype, None, align)
         if shape == [()]:
-            return TensorAnnotation(dtype, ())
-        return TensorAnnotation(dtype, tuple(map(_extent, shape)))
+            return TensorAnnotation(dtype, (), align)
+        return TensorAnnotation(dtype, tuple(map(_extent, shape)), align)
 
 
 def _extent(given: Any) -> Extent:

@@ -3,11 +3,13 @@
 The grammar of `--sig`:
 
     signature := parameter (',' parameter)*
-    parameter := NAME ':' DTYPE [ '[' extents [ ':' strides ] ']' ]     a tensor, or a scalar
+    parameter := NAME ':' DTYPE [ '[' extents [ ':' strides ] ']' [ aligned ] ]     a tensor, or a
+                 scalar
                | NAME '=' LITERAL                                       a compile-time constant
     extents   := [ extent (',' extent)* ]     extent := NUMBER | (SYMBOL | '?') [notes]
     strides   := stride (',' stride)*         stride := NUMBER | '?' [notes]
     notes     := '{' ['i32' | 'i64'] ['div=' NUMBER] '}'
+    aligned   := '{' 'align=' NUMBER '}'
 
 A SYMBOL is an extent that several parameters share; `?` is any extent. Without strides the tensor
 is C-contiguous: `f32[M,N]`. `f32[M,N:?,1]` accepts any row stride. `f32[]` is a tensor of one
@@ -15,7 +17,8 @@ element.
 
 Dynamic numbers have 64 bits unless a note says that they fit 32: `N{i32}`. `N{div=16}` is a
 multiple of 16. Both give better code, and both are checked at every launch. A note applies to the
-extent where it is written; other extents with the same symbol have their own.
+extent where it is written; other extents with the same symbol have their own. The first element of
+`f16[M,N]{align=16}` is at a multiple of 16 bytes, which is checked, too.
 """
 
 from __future__ import annotations
@@ -41,11 +44,13 @@ from fly_trace.values.dtypes import DTYPES, EVERY, DType
 
 @record
 class TensorType:
-    """`strides` are in elements. None means that the memory is C-contiguous."""
+    """`strides` are in elements. None means that the memory is C-contiguous. `align` is the
+    alignment of the first element in bytes, where it is more than the element type's."""
 
     dtype: DType
     shape: tuple[Extent, ...]
     strides: tuple[Step, ...] | None = None
+    align: int | None = None
 
     @property
     def contiguous(self) -> bool:
@@ -71,9 +76,10 @@ class TensorType:
 
     def __str__(self) -> str:
         shape = ",".join(map(extent_text, self.shape))
-        if self.strides is None:
-            return f"{self.dtype.name}[{shape}]"
-        return f"{self.dtype.name}[{shape}:{','.join(map(extent_text, self.strides))}]"
+        if self.strides is not None:
+            shape = f"{shape}:{','.join(map(extent_text, self.strides))}"
+        note = f"{{align={self.align}}}" if self.align else ""
+        return f"{self.dtype.name}[{shape}]{note}"
 
 
 @record
@@ -107,6 +113,7 @@ ParameterType: TypeAlias = TensorType | ScalarType | StreamType | Constant
 
 _NAME = re.compile(r"\s*([^\W\d]\w*)\s*")
 _DTYPE = re.compile(r"\s*(\w+)\s*")
+_ALIGNED = re.compile(r"(?<=\])\s*\{\s*align\s*=\s*([1-9]\d*)\s*\}\s*$")
 
 
 def parse(text: str) -> dict[str, ParameterType]:
@@ -158,18 +165,24 @@ def _parse_type(part: str, text: str) -> TensorType | ScalarType:
     rest = text[name.end() :].strip()
     if not rest:
         return ScalarType(dtype)
-    if not (rest[0] == "[" and rest[-1] == "]"):
+    align = None
+    if found := _ALIGNED.search(rest):
+        rest, align = rest[: found.start()].rstrip(), int(found[1])
+        if align & (align - 1):
+            raise _wrong(part, f"an alignment is a power of two, not {align}")
+        align = align if align > dtype.bytes else None
+    if not (rest[:1] == "[" and rest[-1] == "]"):
         raise _wrong(part, "extents must be in brackets, as in f32[M,N]")
     extents, colon, strides = rest[1:-1].partition(":")
     if not rest[1:-1].strip():
-        return TensorType(dtype, ())
+        return TensorType(dtype, (), None, align)
     shape = tuple(_extent(part, item) for item in extents.split(","))
     if not colon:
-        return TensorType(dtype, shape)
+        return TensorType(dtype, shape, None, align)
     steps = tuple(_stride(part, item) for item in strides.split(","))
     if len(steps) != len(shape):
         raise _wrong(part, f"{len(shape)} extents need the same number of strides")
-    return TensorType(dtype, shape, steps)
+    return TensorType(dtype, shape, steps, align)
 
 
 def _extent(part: str, text: str) -> Extent:
@@ -317,7 +330,9 @@ def _resolve(
         )
     has_default = default is not parameter.empty
     if isinstance(annotation, TensorAnnotation) and annotation.shape is not None:
-        declared: ParameterType | None = TensorType(annotation.dtype, annotation.shape)
+        declared: ParameterType | None = TensorType(
+            annotation.dtype, annotation.shape, None, annotation.align
+        )
     elif isinstance(annotation, DType):
         number = getattr(default, "number", default)
         declared = ScalarType(annotation, number if has_default else None)
@@ -350,6 +365,8 @@ def _resolve(
         raise _contradiction(name, f"a tensor of {annotation.dtype.name}", given)
     if declared is not None and not _agree(declared, given):
         raise _contradiction(name, str(declared), given)
+    if isinstance(annotation, TensorAnnotation) and isinstance(given, TensorType):
+        given = replace(given, align=max(annotation.align or 0, given.align or 0) or None)
     return given
 
 

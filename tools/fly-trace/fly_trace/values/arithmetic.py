@@ -130,8 +130,10 @@ def refuse_host_float() -> NoReturn:
 
 
 def compare(builder: Builder, operation: str, a: Any, b: Any) -> Scalar:
-    """Compares two operands; returns a bool. Python numbers are known to fit the other operand's
-    type, because `common` refuses others."""
+    """Compares two operands; returns a bool. That of a Python int, which does not fit the other
+    operand's type, is known."""
+    if (known := _beyond(operation, a, b)) is not None:
+        return Scalar(BOOL, number=known)
     if isinstance(a, Scalar) and isinstance(b, Scalar) and a.dtype is not b.dtype:
         if comparison.holds(b.dtype, a.number):
             a = convert(a, b.dtype)
@@ -154,6 +156,20 @@ def compare(builder: Builder, operation: str, a: Any, b: Any) -> Scalar:
     x, y = builder.ssa(convert(a, first)), builder.ssa(convert(b, second))
     made = comparison.compare(Elementwise(builder), operation, x, first, y, second)
     return Scalar(BOOL, made)
+
+
+def _beyond(operation: str, a: Any, b: Any) -> bool | None:
+    """The result of a comparison of a typed integer with a Python int that its type can't hold."""
+    typed, number = (a, b) if isinstance(a, Scalar) else (b, a)
+    if type(number) is not int or not typed.dtype.is_integer:
+        return None
+    low, high = typed.dtype.range
+    if low <= number <= high:
+        return None
+    if operation in ("eq", "ne"):
+        return operation == "ne"
+    is_less = number > high if typed is a else number < low  # a < b
+    return is_less is (operation in ("lt", "le"))
 
 
 def unary(operation: str, a: Scalar) -> Scalar:

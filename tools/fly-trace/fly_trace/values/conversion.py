@@ -31,6 +31,23 @@ def scalar(value: Any, what: str) -> Scalar:
     return tracing.refuse(f"{what} must be a number, not {describe(value)}")
 
 
+def integer(value: Any, what: str, *types: DType) -> Scalar:
+    """An integer operand. A number that is known must fit in one of the types; it then has the
+    first one."""
+    found = scalar(value, what)
+    if not found.dtype.is_integer:
+        tracing.refuse(f"{what} must be an integer, not {describe(value)}")
+    number = found.number
+    if number is None:
+        return found
+    for dtype in types:
+        low, high = dtype.range
+        if low <= number <= high:
+            return convert(found, types[0])
+    low, high = types[-1].range
+    tracing.refuse(f"{what}: {quoted(number)} doesn't fit in {types[-1].name} ({low} to {high})")
+
+
 def convert(value: Any, dtype: DType) -> Scalar:
     """Converts a number to `dtype`, as Python and NumPy do. Integers wrap, floats round to nearest
     even, a float is truncated to an integer (out of range: undefined), and a bool is the comparison

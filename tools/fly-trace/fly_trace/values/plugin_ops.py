@@ -15,9 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from fly_dialect.dialect import spec_of
-from fly_dialect.op_table import find
-
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue, values_of, wrap
 from fly_trace.core.tracing import describe
@@ -32,6 +29,8 @@ def build(name: str, *operands: Any, **attributes: Any) -> Any:
     """Builds the op `name` of a plugin's dialect and returns the language's value of its result;
     None if it has none. Attributes are integers, tuples of integers, or strings. Operands that the
     op does not take are refused at the user's line."""
+    from fly_dialect.op_table import find
+
     what = f"fx.{name}"
     builder = tracing.kernel(what)
     if find(name) is None:
@@ -61,6 +60,8 @@ def _value(builder: Any, what: str, operand: Any) -> Any:
 def _wrapped(value: Any, operands: tuple[Any, ...]) -> Any:
     """Returns the language's value of an SSA value. MLIR's types don't say whether an integer is
     signed, nor a vector's shape: both are those of the first operand that fits."""
+    from fly_dialect.dialect import spec_of
+
     spec = spec_of(value.type)
     if not isinstance(spec, str):
         origin = next((one for one in operands if isinstance(one, DialectValue)), None)

@@ -31,6 +31,7 @@ class RocmLowering:
     passes: Mapping[str, str] = {
         "convert-fly-to-rocdl": "fly_opt.backends.amd.passes.fly_to_rocdl",
         "fly-rocdl-cluster-attr": "fly_opt.backends.amd.passes.cluster_attribute",
+        "fly-rocdl-lane-moves": "fly_opt.backends.amd.passes.lane_moves",
         "fly-lower-launch-sizes": "fly_opt.backends.amd.passes.launch_sizes",
         "fly-kernel-attributes": "fly_opt.backends.amd.passes.kernel_attributes",
     }

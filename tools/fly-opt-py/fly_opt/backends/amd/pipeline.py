@@ -58,6 +58,8 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         # lower tanh to an intrinsic that AMDGPU's code generation can't expand.
         f"convert-math-to-rocdl{{chipset={chip}}}",
         f"{SLOT}opt.before-gpu-lowering",
+        # Moves among lanes by a known pattern need no access through the LDS unit.
+        "fly-rocdl-lane-moves",
         # Grid and block sizes are read from the implicit arguments; upstream calls functions of
         # another device library for them.
         "gpu.module(fly-lower-launch-sizes)",

@@ -11,9 +11,9 @@ from typing import Any
 from fly_common.errors import InputError
 from fly_dialect.dialect import plain, spec_of
 from fly_dialect.types import MemRefSpec
-from fly_host.domain import parse
-from fly_host.dynamic_sizes import placed
-from fly_host.inference import Inferred, infer
+from fly_host.domains.domain import parse
+from fly_host.domains.dynamic_sizes import placed
+from fly_host.domains.inference import Inferred, infer
 from fly_host.program import Allocate, Buffer
 
 from fly_opt.passes.base import refuse

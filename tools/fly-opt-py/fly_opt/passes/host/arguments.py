@@ -8,7 +8,7 @@ from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
 from fly_dialect.layouts.layout import ComposedLayout, Int
-from fly_dialect.types import MemRefSpec
+from fly_dialect.types import MemRefSpec, element_bytes
 from fly_host.program import Scalar, Stream, Tensor
 
 from fly_opt.passes.base import refuse
@@ -101,6 +101,7 @@ def tensor(host: Any, name: str, spec: MemRefSpec, said: dict[str, Any]) -> Tens
         said["fly.access"].value if "fly.access" in said else "rw",
         "fly.contiguous" in said,
         _multiples((*shape, *strides)),
+        _alignment(host, name, spec),
     )
 
 
@@ -108,6 +109,14 @@ def _multiples(leaves: tuple[Int, ...]) -> tuple[int, ...]:
     """Returns the divisors of dynamic leaves that code may assume; empty if all are 1."""
     found = tuple(leaf.divisibility for leaf in leaves)
     return found if any(divisor > 1 for divisor in found) else ()
+
+
+def _alignment(host: Any, name: str, spec: MemRefSpec) -> int:
+    """Returns the alignment that code may assume; 0 where it is the element type's."""
+    bytes = spec.align or 0
+    if bytes & (bytes - 1):
+        raise refuse(host, f"the alignment of {name} is {bytes}, which is no power of two")
+    return bytes if bytes > element_bytes(spec.element) else 0
 
 
 def scalar_size(op: ir.Operation, kind: str) -> int:

@@ -71,7 +71,7 @@ def extract(module: Any, host: Any) -> Program:
     target = target_of(module)
     if target is None:
         raise refuse(module, "the module has no target", "run fly-set-target{chip=…} before")
-    walk = Walk(Values(), HANDLERS)
+    walk = Walk(Values(target.wave_size), HANDLERS)
     block = host.regions[0].blocks[0]
     attributes = host.attributes.get("arg_attrs")
     said = [attributes[index] if attributes else {} for index in range(len(block.arguments))]

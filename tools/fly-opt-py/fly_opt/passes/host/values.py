@@ -109,8 +109,10 @@ INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
 @record(frozen=False)
 class Values:
-    """The parameters and expressions of a program, and what stands for each SSA value."""
+    """The parameters and expressions of a program, and what stands for each SSA value. A wave of
+    the target has `wave_size` lanes."""
 
+    wave_size: int
     parameters: list[ProgramParameter] = field(default_factory=list)
     graph: Graph = field(default_factory=Graph)
     # What an SSA value is: a Tree, a TensorValue, its Layout, a Parameter (a scalar or a stream), a
@@ -151,6 +153,8 @@ class Values:
             return self.make(BINARY[name], *map(self.integer, (op, op), op.operands))
         if name == "arith.constant":
             return self.constant(op)
+        if name == "gpu.subgroup_size":
+            return self.make("const", self.wave_size)
         if name == "arith.cmpi":
             operator, swapped = COMPARISONS[op.attributes["predicate"].value]
             a, b = (self.integer(op, operand) for operand in op.operands)
@@ -168,8 +172,8 @@ class Values:
             op,
             f"{name} is not supported in the host function",
             "a host program supports integer arithmetic (arith.*), fly.get_shape, fly.get_stride,"
-            " fly.get, fly.get_scalar, fly.empty, fly.call, fly.check, scf.for, scf.while, scf.if"
-            " and gpu.launch_func",
+            " fly.get, fly.get_scalar, fly.empty, fly.call, fly.check, scf.for, scf.while, scf.if,"
+            " gpu.subgroup_size and gpu.launch_func",
         )
 
     def constant(self, op: ir.Operation) -> Any:

@@ -54,17 +54,18 @@ class Context:
 
     # -- calls, in the context
 
-    def call(self, role: str, *arguments: Any, doing: str = "") -> None:
-        """`Driver.call`. A fault names the kernels that may have caused it."""
+    def call(self, role: str, *arguments: Any, doing: str = "", kernel: str | None = None) -> None:
+        """`Driver.call`, for a kernel or for what `doing` says. A fault names the kernels that may
+        have caused it."""
         with self:
             status = self.driver.status(role, *arguments)
         if status:
-            raise self.error(role, status, doing)
+            raise self.error(role, status, doing, kernel)
 
-    def handle_of(self, role: str, *arguments: Any, doing: str = "") -> int:
+    def handle_of(self, role: str, *arguments: Any, kernel: str | None = None) -> int:
         """`Driver.handle`, in the context."""
         made = ctypes.c_void_p()
-        self.call(role, ctypes.byref(made), *arguments, doing=doing)
+        self.call(role, ctypes.byref(made), *arguments, kernel=kernel)
         return made.value or 0
 
     # -- faults
@@ -88,12 +89,15 @@ class Context:
             self._running.clear()
             self._lost = ""
 
-    def error(self, role: str, status: int, doing: str = "") -> FlyError:
+    def error(self, role: str, status: int, doing: str = "", kernel: str | None = None) -> FlyError:
         """The exception for a status; a kernel's fault is reported where the driver next says so,
         which may be a later call."""
         driver, name = self.driver, self.driver.CALLS[role].name
+        doing = doing if kernel is None else f"kernel {kernel}"
         if status not in FAULTS:
-            return driver.error(name, status, doing)
+            found = driver.error(name, status, doing)
+            found.kernel = kernel
+            return found
         if self._lost:
             return Fault(
                 f"{driver.NAME}:{self.device} is unusable since {self._lost}:"
@@ -109,6 +113,7 @@ class Context:
             more = " and others" if len(names) > MOST_NAMES else ""
             what = f"one of the kernels {', '.join(names[:MOST_NAMES])}{more}"
         found = driver.error(name, status, what)
+        found.kernel = kernel if not names else names[0] if len(names) == 1 else None
         if len(names) > 1 and driver.NAME == "cuda":
             found.hint = "with CUDA_LAUNCH_BLOCKING=1 in the environment the error names one kernel"
         self._lost = f"a fault of {what}" if what else "a fault"

@@ -195,7 +195,7 @@ class Gpu:
         handle = self._handle(stream)
         self.context.call(
             "launch", function.handle, *grid, *block, shared, handle, None, given,
-            doing=f"kernel {name}",
+            kernel=name,
         )  # fmt: skip
         self.context.launched(name)
 

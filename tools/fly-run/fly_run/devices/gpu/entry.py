@@ -73,7 +73,7 @@ class Launches:
     def error(self, launch: int, status: int) -> NoReturn:
         """Raises for a launch that the driver refused."""
         name = self.functions[launch].interface.name
-        raise self.context.error("launch", status, f"kernel {name}")
+        raise self.context.error("launch", status, kernel=name)
 
 
 def entry_of(

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import threading
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
-from fly_common.errors import InputError
+from fly_common.errors import FlyError, InputError
 from fly_image.image import Image, KernelInterface
 
-from fly_run.devices.gpu.context import Context, undo
+from fly_run.devices.gpu.context import MOST_NAMES, Context, undo
 from fly_run.devices.gpu.driver import NOT_FOUND
 from fly_run.devices.host_variables import checked
+
+
+@contextlib.contextmanager
+def about(what: str, kernel: str | None) -> Iterator[None]:
+    """Says of a driver's errors what they are about."""
+    try:
+        yield
+    except FlyError as error:
+        if what:
+            error.message = f"{what}: {error.message}"
+        error.kernel = kernel
+        raise
 
 
 class GpuFunction:
@@ -23,15 +37,14 @@ class GpuFunction:
         self.module, self.interface = module, interface
         self.context = module.context
         name = interface.name
-        self.handle = self.context.handle_of(
-            "function", module.handle, name.encode(), doing=f"kernel {name}"
-        )
+        self.handle = self.context.handle_of("function", module.handle, name.encode(), kernel=name)
         self._allowed = False
 
     def allow_shared(self) -> None:
         """Lets a launch ask for as much shared memory as the device has."""
         if not self._allowed:
-            with self.context:
+            name = self.interface.name
+            with self.context, about(f"kernel {name}", name):
                 self.context.driver.allow_shared(self.handle, self.context.device)
             self._allowed = True
 
@@ -75,7 +88,11 @@ class GpuModule:
     def __init__(self, context: Context, image: Image, architecture: str):
         self.context, self.image = context, image
         driver = context.driver
-        with context:
+        names = sorted(image.kernels)
+        kernels = f"kernel{'' if len(names) == 1 else 's'} {', '.join(names[:MOST_NAMES])}"
+        more = " and others" if len(names) > MOST_NAMES else ""
+        only = names[0] if len(names) == 1 else None
+        with context, about(kernels + more if names else "", only):
             try:
                 self.handle, kept = driver.load(image.data, "")
             except InputError as error:

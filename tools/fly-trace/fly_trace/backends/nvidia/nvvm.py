@@ -13,7 +13,7 @@ from fly_trace.core import tracing
 from fly_trace.core.target import chip
 from fly_trace.core.tracing import describe
 from fly_trace.gpu.immediates import number
-from fly_trace.values.conversion import convert, scalar
+from fly_trace.values.conversion import convert, integer, scalar
 from fly_trace.values.dtypes import BOOL, I32, I64, U32, U64, DType
 from fly_trace.values.scalars import Scalar
 
@@ -61,9 +61,7 @@ def _intrinsic(what: str, name: str, operands: list[Any], result: str | None = N
 
 def _mask(what: str, mask: Any) -> Any:
     """The lanes that take part, as an i32 value."""
-    value = scalar(mask, f"the mask of {what}")
-    if not value.dtype.is_integer:
-        tracing.refuse(f"the mask of {what} must be an integer, not {describe(mask)}")
+    value = integer(mask, f"the mask of {what}", I32, U32)
     return tracing.kernel(what).ssa(convert(value, I32))
 
 
@@ -195,7 +193,7 @@ _ACQUIRE_RELEASE = 6  # LLVM's ordering
 def nanosleep(nanoseconds: Any) -> None:
     """Suspends the thread for about this time, up to 1 ms."""
     what = "fx.nvvm.nanosleep"
-    value = convert(scalar(nanoseconds, f"the time of {what}"), I32)
+    value = convert(integer(nanoseconds, f"the time of {what}", I32, U32), I32)
     _intrinsic(what, "nanosleep", [tracing.kernel(what).ssa(value)])
 
 

@@ -124,6 +124,23 @@ _KINDS = {
 }
 
 
+_MOVE = "fly.lane_move"
+
+
+def _pattern(op: ir.Operation) -> tuple[str, int, int]:
+    """A shuffle's mode; and if it names a pattern of the language's primitives for which constants
+    do, its offset and width. Lanes that read nothing then have no certain value, as the primitives
+    select another one."""
+    mode = str(op.attributes["mode"]).rstrip(">").split()[-1]
+    said = ir.StringAttr(op.attributes[_MOVE]).value if _MOVE in op.attributes else ""
+    name, _, step = said.partition(":")
+    if name == "row_shift":
+        return "up", int(step), LANES // 2
+    if name == "shift":
+        return "up", 1, LANES
+    return ("idx", LANES // 2 - 1, LANES) if name == "row_below" else (mode, 0, 0)
+
+
 def _exchange(op: ir.Operation) -> None:
     """Replaces gpu.shuffle by shfl.sync on 32-bit words. All lanes of the warp take part, whatever
     the width of the groups: convert-gpu-to-nvvm names only those of the first group, and then the
@@ -134,8 +151,11 @@ def _exchange(op: ir.Operation) -> None:
         raise refuse(op, f"a shuffle of {kind} can't be lowered", hint="shuffle its elements")
     i32, bits = (ir.IntegerType.get_signless(n) for n in (32, kind.width))
     asked = next(op.results[1].uses, None) is not None
-    name, last = _KINDS[str(op.attributes["mode"]).rstrip(">").split()[-1]]
+    mode, by, lanes = _pattern(op)
+    name, last = _KINDS[mode]
     with ir.InsertionPoint(op), op.location:
+        if by:
+            offset, width = _number(by, i32), _number(lanes, i32)
         groups = _made("arith.subi", i32, _number(LANES, i32), width)
         groups = _made("arith.shli", i32, groups, _number(8, i32))
         groups = _made("arith.ori", i32, groups, _number(last, i32))

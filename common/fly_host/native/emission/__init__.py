@@ -1,0 +1,1 @@
+"""The LLVM IR of launchers: guards, values, steps."""

@@ -1,0 +1,1 @@
+from plugins import checks, example, here, site  # noqa: F401

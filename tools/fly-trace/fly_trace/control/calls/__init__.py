@@ -1,0 +1,1 @@
+"""Calls in rewritten code, and functions that Python calls itself."""

@@ -1,0 +1,144 @@
+"""Python's builtin functions of dynamic values: any, all, min, max, and `in`."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Iterable, Iterator
+from types import FunctionType
+from typing import Any
+
+from fly_trace.control import carried_values
+from fly_trace.control.branches import Merging, branch, condition, dynamic, truth
+from fly_trace.control.calls import call, sorting
+from fly_trace.effects import user_code
+from fly_trace.values.conversion import convert
+from fly_trace.values.dtypes import BOOL
+from fly_trace.values.math_functions import where
+from fly_trace.values.scalars import Scalar
+
+_EMPTY: Any = object()
+
+
+def any_(iterable: Iterable[Any]) -> Any:
+    """`any(iterable)`: an item is only computed if those before it are false."""
+    return _first(iter(iterable), True, isinstance(iterable, (list, tuple, dict)))
+
+
+def all_(iterable: Iterable[Any]) -> Any:
+    """`all(iterable)`: an item is only computed if those before it are true."""
+    return _first(iter(iterable), False, isinstance(iterable, (list, tuple, dict)))
+
+
+def _first(items: Iterator[Any], wanted: bool, is_computed: bool) -> Any:
+    """Whether any item has the truth `wanted`: `wanted` if so, else its opposite."""
+    for item in items:
+        test = condition(item)
+        if not dynamic(test):
+            if truth(test) is wanted:
+                return wanted
+            continue
+        value = convert(test, BOOL)
+        if is_computed:
+            rest = _first(items, wanted, True)
+            if rest is (not wanted):
+                return value
+            if not dynamic(rest):
+                return rest
+            return value | rest if wanted else value & rest
+
+        def rest_of() -> Any:
+            return _first(items, wanted, False)
+
+        def known() -> bool:
+            return wanted
+
+        sides = (known, rest_of) if wanted else (rest_of, known)
+        what = "`any`" if wanted else "`all`"
+
+        def join(a: Any, b: Any, merging: Merging, what: str = what) -> Any:
+            return merging.merge(f"the result of {what}", a, b)
+
+        return branch(value, *sides, join, what)
+    return not wanted
+
+
+def min_(*given: Any, key: Callable[[Any], Any] | None = None, default: Any = _EMPTY) -> Any:
+    """`min(…)`: the first of the least, as Python compares."""
+    return _best(builtins.min, sorting.less, given, key, default)
+
+
+def max_(*given: Any, key: Callable[[Any], Any] | None = None, default: Any = _EMPTY) -> Any:
+    """`max(…)`: the first of the greatest, as Python compares."""
+    return _best(builtins.max, sorting.greater, given, key, default)
+
+
+def _best(
+    python: Any,
+    better: Callable[[Any, Any], Any],
+    given: tuple[Any, ...],
+    key: Callable[[Any], Any] | None,
+    default: Any,
+) -> Any:
+    items = list(given[0]) if len(given) == 1 else list(given)
+    keys = [call.call(key, item) for item in items] if key is not None else items
+    if not any(isinstance(leaf, Scalar) for one in keys for leaf in carried_values.leaves(one)):
+        options = {} if default is _EMPTY else {"default": default}
+        found = python(range(len(items)), key=keys.__getitem__, default=None)
+        return python([], **options) if found is None else items[found]
+    best, best_key = items[0], keys[0]
+    for item, of_item in zip(items[1:], keys[1:], strict=True):
+        test = better(of_item, best_key)
+        best_key, before = _choice(test, of_item, best_key), best_key
+        is_key = item is of_item and best is before
+        best = best_key if is_key else _choice(test, item, best)
+    return best
+
+
+def _choice(test: Any, a: Any, b: Any) -> Any:
+    """`a if test else b`, both of which are computed."""
+    if not dynamic(test):
+        return a if truth(test) else b
+    if carried_values.is_number(a) and carried_values.is_number(b):
+        try:
+            dtype = carried_values.unify(a, b).dtype
+        except carried_values.Mismatch as mismatch:
+            carried_values.refuse_mismatch(
+                "the result of `min` or `max`", mismatch, "for one item", "for another"
+            )
+        assert dtype is not None
+        return where(test, convert(a, dtype), convert(b, dtype))
+    return branch(
+        test,
+        lambda: a,
+        lambda: b,
+        lambda x, y, merging: merging.merge("the result of `min` or `max`", x, y),
+        "`min` or `max`",
+    )
+
+
+def contains(container: Any, item: Any) -> Any:
+    """`item in container`."""
+    kind = type(container)
+    if kind not in (list, tuple):
+        method = getattr(kind, "__contains__", None)
+        if type(method) is not FunctionType or user_code.is_own(method.__module__):
+            return item in container
+        found = condition(method(container, item))
+        return convert(found, BOOL) if dynamic(found) else truth(found)
+    if all(type(one) in _KNOWN for one in (item, *container)):
+        return item in container
+    return any_([one is item or one == item for one in container])
+
+
+def bool_(*given: Any) -> Any:
+    """`bool(…)` of an object whose `__bool__` returns a dynamic value."""
+    if len(given) != 1 or isinstance(given[0], Scalar):
+        return bool(*given)
+    found = condition(given[0])
+    return convert(found, BOOL) if dynamic(found) else bool(found)
+
+
+# Types whose values Python compares while tracing.
+_KNOWN = frozenset((bool, int, float, str, bytes, type(None)))
+
+call.TRACED.update({any: any_, all: all_, bool: bool_, min: min_, max: max_})

@@ -1,0 +1,64 @@
+"""Loops over static ranges whose bodies need the number of the iteration while they are traced: to
+index a list, to append to one, or for a variable that has another type after the first iteration.
+
+The loop is traced as scf.for at first. If that is refused, all that it changed is undone, and its
+iterations are traced one after another, as Python runs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from fly_common.errors import InputError
+
+from fly_trace.control.discarded import discard
+from fly_trace.control.in_place import ContainerChanged
+
+if TYPE_CHECKING:
+    from fly_trace.control.branches import Put
+    from fly_trace.session.builder import Builder
+
+MOST = 64  # iterations of such a loop
+MOST_IN_ALL = 1024  # of all such loops of a function, those within others counted each time
+
+
+def attempt(
+    builder: Builder,
+    build: Callable[[], None],
+    iterations: range,
+    body: Callable[[Any], None],
+    get: Callable[[], Any],
+    put: Put,
+) -> None:
+    """Calls `build`, or `body` for each iteration if `build` is refused."""
+    if len(iterations) > MOST:
+        build()
+        return
+    before, exits, allocated = get(), builder.exits, len(builder.allocations)
+    builder.failed = None
+    try:
+        build()
+        return
+    except ContainerChanged:
+        raise  # a loop or branch around this one carries the container
+    except InputError:
+        builder.unrolled += len(iterations)
+        if builder.unrolled > MOST_IN_ALL or not _undone(builder, allocated):
+            raise
+    builder.exits = exits
+    put(before)
+    for item in iterations:
+        body(item)
+
+
+def _undone(builder: Builder, allocated: int) -> bool:
+    """Removes the loop that failed, and undoes its changes. Returns False if that is not possible:
+    an iterator has moved, or the loop was refused for its bounds."""
+    if builder.failed is None:
+        return False
+    loop, objects = builder.failed
+    if not all(entry.restore() for entry in objects.changed_at_all()):
+        return False
+    discard(builder, loop, allocated)
+    return True

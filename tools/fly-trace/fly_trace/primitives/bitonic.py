@@ -1,0 +1,130 @@
+"""Sorting of a wave's items by a bitonic network (Batcher, "Sorting networks and their
+applications", AFIPS 1968)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_trace import expr as fx
+from fly_trace.control import trees
+from fly_trace.core import tracing
+from fly_trace.core.tracing import describe
+from fly_trace.primitives import lanes, ordering
+from fly_trace.values.conversion import scalar
+
+_WHAT = "fx.warp.sort"
+_STEPS = (1, 2, 4, 8, 16, 32, 64)  # lanes, or items of a lane
+
+
+def sort(
+    keys: Any, values: Any = None, *, descending: bool = False, width: int | None = None
+) -> Any:
+    """Sorts the keys of each group of lanes.
+
+    keys: an integer, float or bool of at most 64 bits; or a list of them, whose length is a power
+    of two up to 64. Items are in blocked arrangement: lane i has the items from i · n on. -0.0 is
+    before 0.0; NaN is after all numbers. values: a tree for each key, which moves with it. width:
+    as of `reduce`. Returns the keys, or a pair of keys and values, as they were given. With values
+    it is stable; of keys alone, equal ones are the same bits. Deterministic. Cost: for N items of a
+    group log2(N) · (log2(N) + 1) / 2 steps, each with a comparison, selects, and, for all but
+    log2(n) · (log2(n) + 1) / 2 + log2(n) · log2(width) of them, a move of every item. As CUB's
+    WarpMergeSort.
+    """
+    lanes.check_width(width, _WHAT)
+    given = list(keys) if isinstance(keys, (list, tuple)) else [keys]
+    if len(given) not in _STEPS:
+        tracing.refuse(f"{_WHAT} takes a power of two of keys, up to 64, not {len(given)}")
+    dtype = scalar(given[0], f"a key of {_WHAT}").dtype
+    words = [ordering.encoded(key, descending, _WHAT) for key in given]
+    if values is None:
+        items = [(word,) for word in words]
+    else:
+        moved = _values(values, isinstance(keys, (list, tuple)), len(given))
+        first = lanes.lane_of_group(width) * len(given)
+        items = [
+            (word, (first + i).to(fx.Uint32), value)
+            for i, (word, value) in enumerate(zip(words, moved, strict=True))
+        ]
+    items = sorted_items(items, width)
+    found = [ordering.decoded(item[0], dtype, descending) for item in items]
+    if not isinstance(keys, (list, tuple)):
+        return found[0] if values is None else (found[0], items[0][2])
+    return found if values is None else (found, [item[2] for item in items])
+
+
+def _values(values: Any, several: bool, count: int) -> list[Any]:
+    found = list(values) if several and isinstance(values, (list, tuple)) else [values]
+    if len(found) != count:
+        tracing.refuse(f"{_WHAT} takes {count} values, as many as keys, not {describe(values)}")
+    return [trees.joined(one, trees.leaves(one, f"a value of {_WHAT}")) for one in found]
+
+
+def sorted_items(items: list[Any], width: int | None) -> list[Any]:
+    """Sorts items, tuples whose first one or two integers are their order."""
+    count, most = len(items), 32 if width is None else width
+    for size in _STEPS:
+        if 1 < size <= count:
+            items = merged_within(items, size, size == count and most == 1)
+    for group in _STEPS:
+        if 1 < group <= most:
+            items = merged_across(items, group, width is not None and group == most)
+    if width is None and fx.num_warp_threads() > 32:
+        items = merged_across(items, 64, True)
+    return items
+
+
+def merged_across(items: list[Any], group: int, is_last: bool) -> list[Any]:
+    """Merges runs of half a group of lanes into runs of a group, of which every other one is in
+    reverse, unless it is the last step."""
+    lane = fx.lane_id()
+    rising = True if is_last else (lane & group) == 0
+    for step in reversed(_STEPS):
+        if step < group:
+            lower = (lane & step) == 0
+            keeps_lower = lower if isinstance(rising, bool) else lower == rising
+            items = [exchanged(item, step, keeps_lower) for item in items]
+    return merged_in_lane(items, len(items), rising)
+
+
+def merged_within(items: list[Any], size: int, is_last: bool) -> list[Any]:
+    """Merges runs of half a size of a lane's items into runs of the size."""
+    if size == len(items):
+        rising = True if is_last else (fx.lane_id() & 1) == 0
+        return merged_in_lane(items, size, rising)
+    made: list[Any] = []
+    for first in fx.range_constexpr(0, len(items), size):
+        made = made + merged_in_lane(items[first : first + size], size, first & size == 0)
+    return made
+
+
+def merged_in_lane(items: list[Any], size: int, rising: Any) -> list[Any]:
+    """Sorts a bitonic sequence of a lane's items."""
+    found = list(items)
+    for step in reversed(_STEPS):
+        if step < size:
+            for low in fx.range_constexpr(size):
+                if low & step == 0:
+                    a, b = found[low], found[low + step]
+                    if isinstance(rising, bool):
+                        swap = is_before(b, a) if rising else is_before(a, b)
+                    else:
+                        swap = is_before(b, a) == rising
+                    found[low] = trees.select(swap, b, a)
+                    found[low + step] = trees.select(swap, a, b)
+    return found
+
+
+def exchanged(item: Any, step: int, keeps_lower: Any) -> Any:
+    """The lower or the higher of a lane's item and its partner's."""
+    other = lanes.partner(item, step) if step < 32 else lanes.shuffle_xor(item, step)
+    if len(item) == 1:
+        low, high = fx.minimum(item[0], other[0]), fx.maximum(item[0], other[0])
+        return (fx.where(keeps_lower, low, high),)
+    return trees.select(is_before(other, item) == keeps_lower, other, item)
+
+
+def is_before(a: Any, b: Any) -> Any:
+    """Whether an item comes before another one. Two items are never equal, unless keys are all."""
+    if len(a) == 1:
+        return a[0] < b[0]
+    return (a[0] < b[0]) | ((a[0] == b[0]) & (a[1] < b[1]))
