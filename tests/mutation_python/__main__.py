@@ -124,7 +124,7 @@ class Said(TypedDict):
     results: list[int]
     uncovered: list[int]
     broken: list[str]
-    alarms: int
+    alarms: list[str]
 
 
 def _judged(
@@ -142,13 +142,16 @@ def _judged(
         uncovered = [number for number, one in enumerate(mutants) if not tests.of(one)]
         tried = [*mutants, *[None] * CONTROLS]
         results = trials.verdicts(tests, tried, files, jobs, say)
-        alarms = sum(result != trials.SURVIVED for result in results[len(mutants) :])
+        noted = tests.folder / trials.ALARMS
+        alarms = noted.read_text().splitlines() if noted.exists() else []
+        ends = [report.WAYS.get(end, f"exit status {end}") for end in results[len(mutants) :]
+                if end not in (trials.SURVIVED, trials.NOTICED)]  # fmt: skip
         found.append(
             {
                 "results": results[: len(mutants)],
                 "uncovered": uncovered,
                 "broken": tests.broken,
-                "alarms": alarms,
+                "alarms": [*alarms, *ends],
             }
         )
         failed = tests.folder / "failed.txt"

@@ -6,7 +6,7 @@ import collections
 import re
 import signal
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from mutation_python import trials
 from mutation_python.accepted import ACCEPTED
@@ -24,13 +24,13 @@ WAYS = {
 @dataclass(frozen=True)
 class Report:
     """`results`: an exit status for each mutant. `uncovered`: the mutants that no test executes.
-    `alarms`: detections without a mutation."""
+    `alarms`: detections without a mutation: the test that failed, or what ended the trial."""
 
     mutants: list[Mutant]
     results: list[int]
     uncovered: list[Mutant]
     broken: list[str]
-    alarms: int = 0
+    alarms: list[str] = field(default_factory=list)
 
     def __add__(self, other: Report) -> Report:
         return Report(
@@ -79,6 +79,8 @@ class Report:
             yield f"accepted: {place}: {m.function} [{m.kind}] {m.what}: {reason(m)}"
         for name in self.broken:
             yield f"left out, as it fails with nothing damaged: {name}"
+        for name in self.alarms:
+            yield f"false alarm, with nothing damaged: {name}"
         kinds = collections.Counter(m.kind for m in self.mutants)
         ways = collections.Counter(WAYS.get(r, "a crash") for r in self.results if r != trials.SAME)
         yield f"{len(self.mutants)} mutants: {_counts(kinds)}"
@@ -88,7 +90,8 @@ class Report:
         yield f"not counted: {len(self.accepted)} accepted for a reason, {same} the same code"
         if not self.trusted:
             failed = ", ".join(m.place for m in self.of(trials.TOOL_FAILED)) or "none"
-            yield f"not to be trusted: {self.alarms} false alarms; not judged {failed}"
+            count = len(self.alarms)
+            yield f"not to be trusted: {count} false alarms; not judged {failed}"
 
 
 def _counts(counter: collections.Counter[str]) -> str:

@@ -18,6 +18,8 @@ from mutation_python.damage import Mutant
 from mutation_python.suite import Judge, Suite, fails
 
 SURVIVED, NOTICED, SAME, TOOL_FAILED = 0, 11, 20, 99
+# In a suite's folder: the tests that failed without a mutation, a line each.
+ALARMS = "alarms.txt"
 # Limits of a child's processor time and wall-clock time: a factor of its tests' time, and seconds
 # on top. Exceeding them counts as detecting the mutant.
 PROCESSOR = (3, 4)
@@ -106,4 +108,7 @@ def _judge(mutant: Mutant | None, judges: list[Judge], functions: Functions, fol
             return SAME
         except NoModule:
             return NOTICED
-    return NOTICED if fails(judges) else SURVIVED
+    failing = fails(judges)
+    if failing and mutant is None:
+        (folder.parent / ALARMS).open("a").write(f"{failing.nodeid}\n")
+    return NOTICED if failing else SURVIVED
