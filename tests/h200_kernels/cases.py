@@ -5,37 +5,21 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from h200_kernels import primitive_cases
+from h200_kernels.case import Case, Values
 from h200_kernels.kernels import BLOCK, FUNCTIONS, SLOTS
 
 TESTS = Path(__file__).parents[1]
 sys.path.insert(0, str(TESTS / "examples"))
 from example_cases import CASES as EXAMPLES  # noqa: E402
 
-Values = Mapping[str, Any]
 # The tensors of saxpy_wide have 2 GB, and top_k returns two.
 OMITTED = ("saxpy_wide", "top_k")
-
-
-@dataclass(frozen=True)
-class Case:
-    """`expect` returns the expected content of the named arrays: arguments, and the array that the
-    function returns, which is called `returns`. A result may differ by `rtol` and `atol`, as in
-    numpy.allclose, or by `ulp` units in the last place of an f32."""
-
-    path: Path
-    entry: str
-    make: Callable[[], Values]
-    expect: Callable[[Values], Mapping[str, np.ndarray]]
-    rtol: float = 0.0
-    atol: float = 0.0
-    ulp: float = 0.0
-    returns: str | None = None
 
 
 def normal(seed: int, *shape: int) -> np.ndarray:
@@ -290,6 +274,7 @@ OWN = (
         },
         bfloats,
     ),
+    *primitive_cases.CASES,
 )
 
 

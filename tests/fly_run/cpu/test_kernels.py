@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fly_trace.session.load import find_entry, load_file
-from h200_kernels.cases import OWN, Case
+from h200_kernels.case import Case
+from h200_kernels.cases import OWN
 
 GROUPS = str(Path(__file__).with_name("group_kernels.py"))
 
