@@ -6,7 +6,7 @@
 
 Prints every survivor, the score and that of each group. Exit status 1 if the score of a group is
 below `--threshold`, 2 if the run itself is not to be trusted (with nothing damaged a test failed in
-a trial).
+a trial). All tests are run in trials with nothing damaged first, and those that fail are left out.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from mutation_python import damage, report, suite, trials
 from mutation_python.groups import GROUPS, Group
 
 ROOT = Path(__file__).parents[2]
-CONTROLS = 4  # trials without a mutation, in each group
+CONTROLS = 4  # trials without a mutation among those of mutants, in each group
 
 
 def options() -> argparse.Namespace:
@@ -138,20 +138,21 @@ def _judged(
     files = {str(mutant.path) for mutant in mutants}
 
     def judge(tests: suite.Suite) -> None:
+        tests = tests.without(trials.failing(tests, jobs))
         say(f"{group.name}: {len(mutants)} mutants, {len(tests.judges)} tests")
         uncovered = [number for number, one in enumerate(mutants) if not tests.of(one)]
-        tried = [*mutants, *[None] * CONTROLS]
-        results = trials.verdicts(tests, tried, files, jobs, say)
+        tried = [trials.Trial(one, tests.of(one)) for one in mutants]
+        results = trials.run(tests, [*tried, *trials.controls(tests)[:CONTROLS]], files, jobs, say)
         noted = tests.folder / trials.ALARMS
         alarms = noted.read_text().splitlines() if noted.exists() else []
-        ends = [report.WAYS.get(end, f"exit status {end}") for end in results[len(mutants) :]
-                if end not in (trials.SURVIVED, trials.NOTICED)]  # fmt: skip
+        others = set(results[len(mutants) :]) - {trials.SURVIVED, trials.NOTICED}
+        alarms += [report.WAYS.get(end, f"exit status {end}") for end in others]
         found.append(
             {
                 "results": results[: len(mutants)],
                 "uncovered": uncovered,
                 "broken": tests.broken,
-                "alarms": [*alarms, *ends],
+                "alarms": alarms,
             }
         )
         failed = tests.folder / "failed.txt"

@@ -55,6 +55,10 @@ class Suite:
             for line in judge.lines:
                 self._by_line.setdefault(line, []).append(number)
 
+    def without(self, names: Sequence[str]) -> Suite:
+        judges = [judge for judge in self.judges if judge.item.nodeid not in names]
+        return Suite(judges, [*self.broken, *names], self.folder)
+
     def of(self, mutant: Mutant) -> list[Judge]:
         """Returns the tests that execute the mutant's lines, within the time limit: the quickest
         first, but the cases of one test function interleaved with others."""

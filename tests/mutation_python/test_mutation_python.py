@@ -119,3 +119,58 @@ def test_a_constant_is_judged_by_who_uses_it(module):
     assert [lines[n - 1].strip() for n in limit.lines][-1] == "return a <= LIMIT and a < TWICE"
     (put,) = (one for one in mutants(module) if one.function == "Box.put")
     assert [lines[n - 1].strip() for n in put.lines] == ["self.thing = thing"]
+
+
+ORDERED = """
+import time
+from fly_subject import inside
+
+called = []
+
+
+def test_before_the_slow_one():
+    assert inside(1) and called
+
+
+def test_alone():
+    assert inside(2)
+
+
+def test_slow():
+    until = time.process_time() + 0.1
+    while time.process_time() < until:
+        pass
+    called.append(inside(3))
+"""
+# Recorded as they are called here, the slow one first; a control runs the quick ones first.
+RUN = """
+import sys
+from pathlib import Path
+from mutation_python import suite, trials
+
+def judge(tests):
+    failing = trials.failing(tests, 2)
+    left = tests.without(failing)
+    print(len(tests.judges), *(name.rpartition(":")[2] for name in left.broken), file=sys.stderr)
+    print(*(one.item.name for one in left.judges), file=sys.stderr)
+
+folder = Path(sys.argv[1])
+names = ["test_slow", "test_before_the_slow_one", "test_alone"]
+tests = [f"{folder}/test_ordered.py::{name}" for name in names]
+(folder / "run").mkdir()
+suite.within(tests, {f"{folder}/fly_subject.py"}, folder / "run", judge)
+"""
+
+
+def test_a_test_that_needs_another_is_left_out(tmp_path):
+    (tmp_path / "fly_subject.py").write_text(SOURCE)
+    (tmp_path / "test_ordered.py").write_text(ORDERED)
+    search = os.pathsep.join([str(tmp_path), str(Path(__file__).parents[1])])
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": search},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr.splitlines()[-2:] == ["3 test_before_the_slow_one", "test_slow test_alone"]

@@ -10,7 +10,8 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mutation_python.applying import Functions, NoModule, NoMutant, apply
@@ -26,17 +27,53 @@ PROCESSOR = (3, 4)
 CLOCK = (10, 40)
 
 
-def verdicts(
+@dataclass(frozen=True)
+class Trial:
+    """A mutant and the tests that may detect it; a control has no mutant."""
+
+    mutant: Mutant | None
+    judges: Sequence[Judge]
+
+
+def controls(suite: Suite) -> list[Trial]:
+    """Returns trials without a mutation that run all tests: at most twenty each, quick and slow."""
+    ordered = sorted(suite.judges, key=lambda one: one.seconds)
+    count = -(-len(ordered) // 20)
+    return [Trial(None, ordered[number::count]) for number in range(count)]
+
+
+def failing(suite: Suite, jobs: int) -> list[str]:
+    """Returns the tests that fail in a control. They passed when their lines were recorded, in the
+    order of their files: what they need, or are disturbed by, is not in a trial."""
+    found: list[str] = []
+    pending = controls(suite)
+    while pending:
+        noted = suite.folder / ALARMS
+        noted.unlink(missing_ok=True)
+        run(suite, pending, set(), jobs)
+        names = set(noted.read_text().splitlines()) if noted.exists() else set()
+        found += names
+        # A trial ends with the first test that fails: the tests behind it are still to be run.
+        pending = [rest for trial in pending if (rest := _behind(trial, names)).judges]
+    (suite.folder / ALARMS).unlink(missing_ok=True)
+    return sorted(found)
+
+
+def _behind(trial: Trial, names: set[str]) -> Trial:
+    places = [n for n, judge in enumerate(trial.judges) if judge.item.nodeid in names]
+    return Trial(None, trial.judges[places[-1] + 1 :] if places else ())
+
+
+def run(
     suite: Suite,
-    mutants: list[Mutant | None],
+    trials: Sequence[Trial],
     files: set[str],
     jobs: int,
-    say: Callable[[str], None],
+    say: Callable[[str], None] = lambda text: None,
 ) -> list[int]:
-    """Returns the exit status of a child for each mutant; None stands for no mutation, judged by
-    the quickest tests. Negative: the signal that ended it."""
+    """Returns the exit status of a child for each trial. Negative: the signal that ended it."""
     functions = Functions.of(files)
-    results = [SURVIVED] * len(mutants)
+    results = [SURVIVED] * len(trials)
     running: dict[int, int] = {}
     started = time.monotonic()
     gc.freeze()  # a collection in a child would copy memory shared with this process
@@ -45,35 +82,29 @@ def verdicts(
         child, status = os.wait()
         number = running.pop(child)
         results[number] = os.waitstatus_to_exitcode(status)
-        mutant = mutants[number]
+        mutant = trials[number].mutant
         if mutant is not None and results[number] == SURVIVED:
             say(f"survives: {mutant.place}: {mutant.function} [{mutant.kind}] {mutant.what}")
         with contextlib.suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)  # processes that the child's tests started and left
         shutil.rmtree(suite.folder / f"trial-{number}", ignore_errors=True)
 
-    for number, mutant in enumerate(mutants):
-        judges = suite.of(mutant) if mutant else _quickest(suite)
-        if not judges:
+    for number, trial in enumerate(trials):
+        if not trial.judges:
             continue
         while len(running) >= jobs:
             reap()
         folder = suite.folder / f"trial-{number}"
         folder.mkdir()
-        running[_child(mutant, judges, functions, folder)] = number
+        running[_child(trial, functions, folder)] = number
         if number % 100 == 99:
-            say(f"{number + 1} of {len(mutants)}, {time.monotonic() - started:.0f} s")
+            say(f"{number + 1} of {len(trials)}, {time.monotonic() - started:.0f} s")
     while running:
         reap()
     return results
 
 
-def _quickest(suite: Suite) -> list[Judge]:
-    ordered = sorted(suite.judges, key=lambda one: one.seconds)
-    return ordered[:: max(len(ordered) // 20, 1)][:20]
-
-
-def _child(mutant: Mutant | None, judges: list[Judge], functions: Functions, folder: Path) -> int:
+def _child(trial: Trial, functions: Functions, folder: Path) -> int:
     sys.stdout.flush()
     child = os.fork()
     if child:
@@ -81,14 +112,14 @@ def _child(mutant: Mutant | None, judges: list[Judge], functions: Functions, fol
     code = TOOL_FAILED
     try:
         os.setpgid(0, 0)
-        seconds = sum(judge.seconds for judge in judges)
+        seconds = sum(judge.seconds for judge in trial.judges)
         signal.setitimer(signal.ITIMER_PROF, PROCESSOR[0] * seconds + PROCESSOR[1])
         signal.setitimer(signal.ITIMER_REAL, CLOCK[0] * seconds + CLOCK[1])
         silence = os.open(os.devnull, os.O_WRONLY)
         os.dup2(silence, 1)
         os.dup2(silence, 2)
         ctypes.CDLL(None).prctl(4, 0)  # PR_SET_DUMPABLE: a crash leaves no core file
-        code = _judge(mutant, judges, functions, folder)
+        code = _judge(trial, functions, folder)
     except BaseException:
         with contextlib.suppress(BaseException):
             import traceback
@@ -98,7 +129,8 @@ def _child(mutant: Mutant | None, judges: list[Judge], functions: Functions, fol
         os._exit(code)
 
 
-def _judge(mutant: Mutant | None, judges: list[Judge], functions: Functions, folder: Path) -> int:
+def _judge(trial: Trial, functions: Functions, folder: Path) -> int:
+    mutant, judges = trial.mutant, trial.judges
     temporary = judges[0].item.config._tmp_path_factory  # type: ignore[attr-defined]
     temporary._basetemp = folder
     if mutant is not None:
@@ -108,7 +140,8 @@ def _judge(mutant: Mutant | None, judges: list[Judge], functions: Functions, fol
             return SAME
         except NoModule:
             return NOTICED
-    failing = fails(judges)
-    if failing and mutant is None:
-        (folder.parent / ALARMS).open("a").write(f"{failing.nodeid}\n")
-    return NOTICED if failing else SURVIVED
+    failed = fails(judges)
+    if failed and mutant is None:
+        with (folder.parent / ALARMS).open("a") as noted:
+            noted.write(f"{failed.nodeid}\n")
+    return NOTICED if failed else SURVIVED
