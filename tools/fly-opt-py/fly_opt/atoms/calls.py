@@ -13,8 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fly_common.record import replace
+from fly_dialect import algebra
 from fly_dialect.atoms.interface import CopyOp, MmaOp
 from fly_dialect.bindings import ir
+from fly_dialect.layouts.int_tuple import static_value
 from fly_dialect.types import bits
 
 from fly_opt.atoms import emitters, registers
@@ -39,6 +41,9 @@ def copy(
     With a result, `destination` is the result's value when the predicate is false.
     """
     _check_elements(source, destination)
+    if not op.WHOLE_TILE:
+        _check_adjacent(source)
+        _check_adjacent(destination)
 
     def emit() -> ir.Value | None:
         if result is not None:
@@ -94,6 +99,19 @@ def _check_elements(source: Operand, destination: Operand | None) -> None:
             raise ValueError(
                 f"{source.spec} and {destination.spec} have elements of different sizes"
             )
+
+
+def _check_adjacent(operand: Operand | None) -> None:
+    """ValueError if the elements that a call takes are not known to be adjacent in memory. The
+    instruction has a pointer: it would take the elements behind it, whatever the strides are."""
+    if not isinstance(operand, Memory) or operand.spec.space == "register":
+        return
+    layout = algebra.coalesce(operand.spec.layout).linear
+    if static_value(algebra.size(layout)) != 1 and static_value(layout.stride) != 1:
+        raise ValueError(
+            f"one call takes {layout}, whose elements are not known to be adjacent in memory: "
+            "use an atom of one element, or a tensor whose stride there is 1"
+        )
 
 
 def _conditional(
