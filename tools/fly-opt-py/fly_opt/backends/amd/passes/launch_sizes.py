@@ -34,8 +34,11 @@ class LowerLaunchSizes(Pass):
     anchor: ClassVar[str] = "gpu.module"
 
     def run(self, op: ir.Operation) -> bool:
-        children = [child.operation for child in op.regions[0].blocks[0]]
-        return any([_lower(child) for child in children if child.name == "gpu.func"])
+        changed = False
+        for child in op.regions[0].blocks[0]:
+            if child.operation.name == "gpu.func" and _lower(child.operation):
+                changed = True
+        return changed
 
 
 def _lower(function: ir.Operation) -> bool:
