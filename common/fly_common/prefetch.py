@@ -51,11 +51,12 @@ _all_waiting: set[Waiting | client.Turn] = set()  # the programs of all threads
 
 def _after_fork() -> None:
     """Closes the parent's pipes in a forked child. Otherwise the parent's programs would not see
-    the end of their input before the child exits."""
+    the end of their input before the child exits. Postponed work is the parent's."""
     for waiting in _all_waiting:
         waiting.abandon()
     _all_waiting.clear()
     _local.waiting.clear()
+    _local.postponed = None
 
 
 os.register_at_fork(after_in_child=_after_fork)
