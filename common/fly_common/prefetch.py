@@ -12,13 +12,22 @@ program:
 An unused program is killed at the end of the block; it has read and done nothing. The plain command
 lines of `opt` and `llc` are executed by the worker (`llvm_worker`), if it can be started. The
 results are the same with and without this module.
+
+While a program runs, this process is idle. Work that nothing waits for, such as writing a result to
+the store, is postponed until then:
+
+    with prefetch.postponing():
+        prefetch.postpone(work)
+        …
+        toolchain.run_program("llc", ["-mcpu=gfx942", …], data)  # and work()
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from fly_common import process
 from fly_common.llvm_worker import client
@@ -29,10 +38,11 @@ _Key = tuple[str, tuple[str, ...]]
 
 
 class _Local(threading.local):
-    """The programs that wait for this thread."""
+    """The programs that wait for this thread, and its postponed work; None outside `postponing`."""
 
     def __init__(self) -> None:
         self.waiting: dict[_Key, list[Waiting | client.Turn]] = {}
+        self.postponed: list[Callable[[], object]] | None = None
 
 
 _local = _Local()
@@ -41,11 +51,12 @@ _all_waiting: set[Waiting | client.Turn] = set()  # the programs of all threads
 
 def _after_fork() -> None:
     """Closes the parent's pipes in a forked child. Otherwise the parent's programs would not see
-    the end of their input before the child exits."""
+    the end of their input before the child exits. Postponed work is the parent's."""
     for waiting in _all_waiting:
         waiting.abandon()
     _all_waiting.clear()
     _local.waiting.clear()
+    _local.postponed = None
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -85,8 +96,47 @@ class Programs:
                 waiting.end()
 
 
+@contextmanager
+def postponing() -> Iterator[None]:
+    """What is postponed in the block is done when a program has been started, at the latest at the
+    end of the block, however that is left."""
+    outer, _local.postponed = _local.postponed, []
+    try:
+        yield
+    finally:
+        try:
+            do_postponed()
+        finally:
+            _local.postponed = outer
+
+
+def postpone(work: Callable[[], object]) -> None:
+    """Does `work` later within the block of `postponing`, or now if there is none."""
+    if _local.postponed is None:
+        work()
+    else:
+        _local.postponed.append(work)
+
+
+def do_postponed() -> None:
+    """Does what this thread has postponed."""
+    while _local.postponed:
+        _local.postponed.pop(0)()
+
+
 def start(program: str, arguments: Sequence[str], data: bytes) -> Running | client.Request:
-    """Starts a program with `data` on its standard input, or uses the waiting one."""
+    """Starts a program with `data` on its standard input, or uses the waiting one. Then does what
+    was postponed."""
+    running = _start(program, arguments, data)
+    try:
+        do_postponed()
+    except BaseException:
+        running.end()
+        raise
+    return running
+
+
+def _start(program: str, arguments: Sequence[str], data: bytes) -> Running | client.Request:
     left = _local.waiting.get((program, tuple(arguments)))
     if not left:
         return process.start(program, arguments, data)

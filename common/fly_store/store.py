@@ -136,22 +136,31 @@ class Store:
         valid: Callable[[], bool] = lambda: True,
         origin: tuple[str, bytes] | None = None,
     ) -> bytes:
-        """Returns the data of `key`, or `make()`, which is stored if `valid()` afterwards. For
-        `origin` see `put`.
+        """Returns the data of `key`, or `make()`, which is stored if `valid()` afterwards, within
+        `prefetch.postponing` later than this returns. For `origin` see `put`.
 
         If several processes or threads request it at the same time, one makes it and the others
         wait. A wait ends when the maker exits, for whatever reason, or after LOCK_TIMEOUT.
         """
         data, found = self._read(key)
         if data is None:
-            with self._lock(key):
+            from fly_common import prefetch
+
+            with contextlib.ExitStack() as lock:
+                lock.enter_context(self._lock(key))
                 data, found = self._read(key)  # another process may have made it
                 if data is None:
                     self._explain(label, found, key, origin)
-                    data = make()
-                    if valid():
-                        self.put(key, data, label=label, suffix=suffix, origin=origin)
-                    return data
+                    made = make()
+                    locked = lock.pop_all()
+
+                    def keep() -> None:
+                        with locked:
+                            if valid():
+                                self.put(key, made, label=label, suffix=suffix, origin=origin)
+
+                    prefetch.postpone(keep)
+                    return made
         self._explain(label, found, key)
         return data
 
@@ -322,6 +331,8 @@ def _open_in_folder(path: str, flags: int) -> int:
 
 def _flock(handle: int) -> None:
     """Locks a file, waiting at most LOCK_TIMEOUT."""
+    from fly_common import prefetch
+
     assert fcntl is not None
     deadline = time.monotonic() + LOCK_TIMEOUT
     while True:
@@ -329,6 +340,7 @@ def _flock(handle: int) -> None:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
+            prefetch.do_postponed()  # no thread waits that holds a lock itself
             if time.monotonic() > deadline:
                 return
             time.sleep(0.01)

@@ -16,6 +16,7 @@ from fly_backend import choice
 from fly_common import collector
 from fly_common.environment import watcher
 from fly_common.errors import FlyError, UsageError
+from fly_common.prefetch import postponing
 from fly_common.quoting import quoted
 from fly_common.record import field, record
 from fly_plugin import activated, requested
@@ -251,7 +252,7 @@ class JitFunction(_Fast, HostFunction):
             identity = chosen.identity()
             if (kept := self._kept.get((*what, identity))) is not None:
                 return kept, identity
-        with collector.paused(), Prefetch(chosen) as prefetch:
+        with collector.paused(), postponing(), Prefetch(chosen) as prefetch:
             if module is None:
                 traced = f"{reached.digest} {signature}"
                 module = self._traced(given, chosen, traced, prefetch.start)

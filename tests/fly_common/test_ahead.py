@@ -102,3 +102,47 @@ def test_a_forked_child_holds_no_program_up():
         finally:
             os.kill(child, 9)
             os.waitpid(child, 0)
+
+
+def test_postponed_work_is_done_while_a_program_runs():
+    done = []
+    with prefetch.postponing():
+        prefetch.postpone(lambda: done.append(1))
+        prefetch.postpone(lambda: done.append(2))
+        assert done == []
+        running = prefetch.start(CAT, ["-"], b"text")
+        assert done == [1, 2]
+        assert running.wait().stdout == b"text"
+        prefetch.postpone(lambda: done.append(3))
+    assert done == [1, 2, 3]
+    prefetch.postpone(lambda: done.append(4))
+    assert done == [1, 2, 3, 4]
+
+
+def fail() -> None:
+    raise ZeroDivisionError
+
+
+def test_postponed_work_is_done_after_an_error():
+    done = []
+
+    def work() -> None:
+        with prefetch.postponing():
+            prefetch.postpone(lambda: done.append(1))
+            fail()
+
+    with pytest.raises(ZeroDivisionError):
+        work()
+    assert done == [1]
+
+
+def test_a_program_ends_with_the_error_of_postponed_work():
+    def work() -> None:
+        with prefetch.postponing():
+            prefetch.postpone(fail)
+            prefetch.start("/bin/sleep", ["60"], b"")
+
+    before = children()
+    with pytest.raises(ZeroDivisionError):
+        work()
+    assert children() == before

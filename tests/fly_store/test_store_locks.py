@@ -5,10 +5,13 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from fly_common import prefetch
 from fly_store import store as store_module
 from fly_store.store import Store, key_of
 
@@ -112,3 +115,30 @@ def test_where_no_lock_can_be_made_there_are_results_all_the_same(store: Store):
 def test_a_lock_file_goes_with_its_maker(store: Store):
     store.obtain(KEY, lambda: b"made")
     assert not list(Path(store.folder or "", "locks").iterdir())
+
+
+def test_what_is_kept_later_is_locked_until_then(store: Store):
+    made = []
+
+    def make() -> bytes:
+        made.append(1)
+        return b"data"
+
+    def other() -> bytes:
+        return store.obtain(KEY, make)
+
+    with prefetch.postponing(), ThreadPoolExecutor(1) as threads:
+        assert store.obtain(KEY, make) == b"data"
+        assert store.get(KEY) is None
+        waits = threads.submit(other)
+        time.sleep(0.05)
+        assert not waits.done()
+        prefetch.do_postponed()
+        assert waits.result() == b"data"
+    assert made == [1]
+
+
+def test_a_thread_does_not_wait_for_what_it_keeps_later(store: Store):
+    with prefetch.postponing():
+        assert store.obtain(KEY, lambda: b"data") == b"data"
+        assert store.obtain(KEY, lambda: b"other") == b"data"

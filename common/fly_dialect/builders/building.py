@@ -27,10 +27,15 @@ def build(
 ) -> Any:
     """Builds `fly.name`. `results` is needed where the op's result type can't be inferred. One
     result is given as a value, several as a list, none as None: Any, as the table says which."""
-    op = build_op(name, operands, results, attributes, loc=loc, ip=ip)
-    if len(op.results) == 1:
-        return op.results[0]
-    return list(op.results) or None
+    return results_of(build_op(name, operands, results, attributes, loc=loc, ip=ip))
+
+
+def results_of(op: ir.Operation) -> Any:
+    """One result as a value, several as a list, none as None."""
+    results = op.results
+    if len(results) == 1:
+        return results[0]
+    return list(results) or None
 
 
 def build_op(

@@ -22,7 +22,7 @@ from fly_common.errors import InputError, Place
 
 from fly_dialect.extension import plugins_dialects, plugins_type
 from fly_dialect.op_table import find
-from fly_dialect.text import forms, lexical
+from fly_dialect.text import forms, lexical, location_aliases
 from fly_dialect.text.lexical import Rewriter
 from fly_dialect.type_text import parse_type
 
@@ -30,15 +30,17 @@ if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 # The tokens that the reader needs: strings and comments (which are skipped), fly types, and names
-# of fly ops. A name after one of `!#@%."` or inside a word is something else.
+# of fly ops. A name after one of `!#@%."` or inside a word is something else. The first line saves
+# most positions of a text from being tried with each alternative.
 _NAMESPACE = "fly(?:_[a-z0-9]+)?"
-_READ = r"""
-      "NAMESPACE\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{)
-    | "(?:[^"\\\n]|\\.)*"
+_READ = rf"""
+    (?=["/!]|NAMESPACE)
+    (?: "NAMESPACE\.[A-Za-z_][\w.]*"\s*\([^()"]*\)\s*(?P<properties><\{{)
+    | {lexical.STRING}
     | //[^\n]*
     | (?P<type>!NAMESPACE\.[A-Za-z_][\w.]*)
-    | (?<![\w.$\-#!@%"])(?P<op>NAMESPACE\.[A-Za-z_][\w.]*)(?=\s*[(<{:%])
-    """
+    | (?<![\w.$\-#!@%"])(?P<op>NAMESPACE\.[A-Za-z_][\w.]*)(?=\s*[(<{{:%])
+    )"""
 _SHALLOW = re.compile(r"\s*<((?:[^<>\"-]|<[^<>\"-]*>)*)>")
 
 # `!mma = …` and `#buffer = …` at the start of a line, and uses of such names.
@@ -46,7 +48,7 @@ _ALIAS = re.compile(r"^[ \t]*([!#][A-Za-z_]\w*)[ \t]*=[ \t]*", re.MULTILINE)
 _ALIASED = re.compile(r"[!#][A-Za-z_]\w*(?![\w.$])")
 _DOTTED = re.compile(r"[!#][A-Za-z_][\w.]*")
 
-_WRITE = r'"(?P<op>NAMESPACE\.[A-Za-z_][\w.]*)"(?=\()|"(?:[^"\\\n]|\\.)*"'
+_WRITE = rf'"(?P<op>NAMESPACE\.[A-Za-z_][\w.]*)"(?=\()|{lexical.STRING}'
 
 
 @functools.cache
@@ -75,13 +77,12 @@ def read(text: str, context: ir.Context, name: str = "<stdin>") -> ir.Module:
 
 def write(module: ir.Module, locations: bool = True) -> str:
     """Prints the module in FlyDSL's text, with a trailing newline. `locations` prints `loc(…)`."""
-    generic = module.operation.get_asm(
-        enable_debug_info=locations,
-        use_local_scope=locations,
-        use_name_loc_as_prefix=True,
-        assume_verified=True,
-    )
-    text = from_generic(generic)
+    if locations:
+        text, located = location_aliases.asm(module)
+        text = location_aliases.expanded(from_generic(text), located)
+    else:
+        asm = module.operation.get_asm(use_name_loc_as_prefix=True, assume_verified=True)
+        text = from_generic(asm)
     return text if text.endswith("\n") else text + "\n"
 
 

@@ -6,16 +6,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 
-_ANGLE = re.compile(r'->|[<>]|"(?:[^"\\\n]|\\.)*"')
-_BRACE = re.compile(r'[{}]|"(?:[^"\\\n]|\\.)*"')
-_LIST = re.compile(r'->|[<>(){}\[\],]|"(?:[^"\\\n]|\\.)*"')
+# A string. A choice for each of its characters would take three times as long.
+STRING = r'"[^"\\\n]*(?:\\.[^"\\\n]*)*"'
+_ANGLE = re.compile(rf"->|[<>]|{STRING}")
+_BRACE = re.compile(rf"[{{}}]|{STRING}")
+_LIST = re.compile(rf"->|[<>(){{}}\[\],]|{STRING}")
 _SPACE = re.compile(r"\s*")
 
 MOST_NESTED = 256  # maximum nesting of brackets: clang's limit; MLIR's is 1000
 _BRACKETS = b"<>()[]{}"
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in _BRACKETS)
 _OPENING = {")": "(", "]": "[", "}": "{", ">": "<"}
-_TOKEN = re.compile(r'//[^\n]*|->|[<>(){}\[\]]|"(?:[^"\\\n]|\\.)*"')
+_TOKEN = re.compile(rf"//[^\n]*|->|[<>(){{}}\[\]]|{STRING}")
 
 
 class Rewriter:

@@ -17,7 +17,8 @@ the pipeline text:
 
 `run` gets one operation whose name is `anchor` and changes it in place; it is called inside the
 operation's context with an unknown default location. It rejects input by raising the error that
-`refuse(op, message)` returns. The runner verifies the module after each pass, as MLIR does.
+`refuse(op, message)` returns. The runner verifies the module after each pass, as MLIR does, unless
+`run` returns False: it has changed nothing.
 """
 
 from __future__ import annotations
@@ -44,8 +45,9 @@ class Pass:
     anchor: ClassVar[str] = "builtin.module"
     builds: ClassVar[tuple[str, ...]] = ()
 
-    def run(self, op: ir.Operation) -> None:
-        """Transforms `op` (an `ir.Operation` named `anchor`). InputError if it can't."""
+    def run(self, op: ir.Operation) -> bool | None:
+        """Transforms `op` (an `ir.Operation` named `anchor`). InputError if it can't. May return
+        whether it changed anything."""
         raise NotImplementedError
 
     @classmethod

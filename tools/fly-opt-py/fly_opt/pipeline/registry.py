@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -175,11 +175,20 @@ def load(step: Step) -> Pass:
         return make(_class(reference, step.name), step.options)
     where = home(step.name)
     assert where is not None, f"{step.name} is not a pass of this project"
+    # The module of a backend from outside may be reloaded while it is developed.
+    is_own = where.partition(".")[0] == __name__.partition(".")[0]
+    return (_own if is_own else _load)(where, step.name, step.options)
+
+
+def _load(where: str, name: str, options: str) -> Pass:
     module = importlib.import_module(where)
     for value in vars(module).values():
-        if isinstance(value, type) and getattr(value, "name", None) == step.name:
-            return make(value, step.options)
-    raise LookupError(f"{module.__name__} defines no pass {step.name}")
+        if isinstance(value, type) and getattr(value, "name", None) == name:
+            return make(value, options)
+    raise LookupError(f"{module.__name__} defines no pass {name}")
+
+
+_own = lru_cache(maxsize=256)(_load)
 
 
 def _class(reference: str, name: str) -> type[Pass]:

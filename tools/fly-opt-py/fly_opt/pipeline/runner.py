@@ -161,15 +161,18 @@ def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: S
             for child in block
             if anchor in (child.operation.name, "any")
         ]
+    changed = False
     try:
         with _expecting(step):
             for operation in operations:
-                if operation.name == made.anchor:
-                    made.run(operation)
+                if operation.name == made.anchor and made.run(operation) is not False:
+                    changed = True
     except InputError as error:
         raise located(error, source, f"pass {step.name}") from None
     except ir.MLIRError as error:
         raise from_mlir(error, source, f"pass {step.name}") from None
+    if not changed:
+        return
     try:
         module.operation.verify()
     except ir.MLIRError as error:

@@ -37,15 +37,15 @@ def copied(root: Any) -> tuple[Any, set[type]]:
     while waiting:
         node, twin = waiting.pop()
         held = twin.__dict__
-        for name, value in node.__dict__.items():
+        held.update(node.__dict__)
+        for name in node._fields:
+            value = held.get(name)
             if isinstance(value, ast.AST):
                 kind = type(value)
                 kinds.add(kind)
                 if value._fields:
                     held[name] = other = kind.__new__(kind)
                     waiting.append((value, other))
-                else:
-                    held[name] = value
             elif isinstance(value, list):
                 held[name] = listed = []
                 for item in value:
@@ -56,8 +56,6 @@ def copied(root: Any) -> tuple[Any, set[type]]:
                         listed.append(other)
                     else:
                         listed.append(item)
-            else:
-                held[name] = value
     return new, kinds
 
 

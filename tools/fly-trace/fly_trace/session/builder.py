@@ -100,6 +100,7 @@ class Builder:
         self.fastmath: Any = None  # the flags of operations on floats, as an attribute
         self._types: dict[Any, Any] = {}  # by their texts, the fly dialect's by their specs
         self._attributes: dict[Any, Any] = {}
+        self._inferred = building.Inferred()
         self._unloaded = set(upstream())  # dialects of backends, of which no op was built yet
 
     def type(self, text: str) -> Any:
@@ -162,7 +163,9 @@ class Builder:
             types = [self.fly_type(result)]
             return building.create(name, operands, types, made, where, self.ip).results[0]
         with self.context:
-            return building.build(name, operands, None, made, loc=where, ip=self.ip)
+            if made:
+                return building.build(name, operands, None, made, loc=where, ip=self.ip)
+            return building.results_of(self._inferred.build(name, operands, where, self.ip))
 
     def fly_type(self, spec: Spec) -> ir.Type:
         """The `ir.Type` of `spec`, a type of the fly dialect."""

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from fly_link.backends.amd.inputs import Input
     from fly_link.options import Options
 
-# clang's flags for this target, without its -plugin-opt, which is for bitcode.
-FLAGS = ("-shared", "--no-undefined")
+# clang's flags for this target, without its -plugin-opt, which is for bitcode. ld.lld takes longer
+# to start a thread for each processor than to link a few kernels; the result does not depend on it.
+FLAGS = ("-shared", "--no-undefined", "--threads=1")
 
 
 def link(objects: Sequence[bytes], names: Sequence[str], warn: Warn | None = None) -> bytes:

@@ -24,13 +24,16 @@ class LowerPrints(Pass):
 
     asserts: bool = True
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         from fly_opt.passes.instrumentation.building import gpu_modules
 
+        changed = False
         for module in gpu_modules(op):
             found = _prints(module)
             if found:
                 self._lower(module, found)
+                changed = True
+        return changed
 
     def _lower(self, module: ir.Operation, found: list[ir.Operation]) -> None:
         from fly_dialect.bindings import ir

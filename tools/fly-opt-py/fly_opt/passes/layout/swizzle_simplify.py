@@ -25,7 +25,7 @@ class IntSwizzleSimplify(Pass):
 
     name: ClassVar[str] = "fly-int-swizzle-simplify"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         divisibility, builder = Divisibility(), Builder()
         replaced: set[ir.Operation] = set()
         # In textual order: the input of a nested swizzle is rewritten first.
@@ -41,6 +41,7 @@ class IntSwizzleSimplify(Pass):
         for inner in reversed(operations(op)) if replaced else ():
             if inner in replaced and all(map(unused, inner.results)):
                 inner.erase()
+        return bool(replaced)
 
 
 @record

@@ -67,7 +67,7 @@ class SelectMath(Pass):
 
     name: ClassVar[str] = "fly-select-math"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         from fly_dialect.bindings import ir
         from fly_dialect.dialect import load_upstream
 
@@ -96,6 +96,7 @@ class SelectMath(Pass):
             interface.active.reset(chosen)
         if conversions:
             _convert(op, conversions)
+        return bool(found or conversions)
 
 
 def _convert(module: ir.Operation, conversions: list[ir.Operation]) -> None:

@@ -37,7 +37,7 @@ class VerifySlot(Pass):
         if not found.is_mlir:
             raise UsageError(f"the slot {self.slot} holds {found.holds}, not MLIR")
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         from fly_dialect.bindings import ir
 
         slot = find(self.slot)
@@ -74,3 +74,4 @@ class VerifySlot(Pass):
         op.walk(visit, ir.WalkOrder.PRE_ORDER)
         if wrong:
             raise wrong[0]
+        return False

@@ -30,8 +30,9 @@ class ConvertAtomCalls(Pass):
 
     name: ClassVar[str] = "fly-convert-atom-call-to-ssa-form"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         pointers: dict[ir.Value, ir.Value] = {}  # view → its pointer
+        changed = False
         # The hundreds of calls in a module share a few operand types.
         known: dict[ir.Type, ir.Type | None] = {}
         for inner in operations(op):
@@ -39,6 +40,8 @@ class ConvertAtomCalls(Pass):
                 pointers[inner.results[0]] = inner.operands[0]
             elif inner.name in _CONVERT:
                 _Call(inner, pointers, known).convert()
+                changed = True
+        return changed
 
 
 class _Call:

@@ -31,13 +31,14 @@ class PromoteRegmem(Pass):
 
     pieces: bool = False
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         accesses = Accesses(op)
         if accesses.roots:
             accesses.cut(self.pieces)
             # Without pieces, emit FlyDSL's text: a slice that covers its whole vector is emitted
             # too.
             _Promotion(accesses, whole_slices=not self.pieces).run()
+        return bool(accesses.roots)
 
 
 @record(frozen=False, eq=False)

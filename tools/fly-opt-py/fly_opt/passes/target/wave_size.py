@@ -23,11 +23,12 @@ class FoldWaveSize(Pass):
 
     name: ClassVar[str] = "fly-fold-wave-size"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         from fly_dialect.bindings import ir
 
         target = _target(op)
-        for size in _named(op, "gpu.subgroup_size"):
+        found = _named(op, "gpu.subgroup_size")
+        for size in found:
             index = size.results[0].type
             value = ir.IntegerAttr.get(index, target.wave_size)
             constant = ir.Operation.create(
@@ -39,6 +40,7 @@ class FoldWaveSize(Pass):
             )
             size.results[0].replace_all_uses_with(constant.results[0])
             size.erase()
+        return bool(found)
 
 
 @record
@@ -51,7 +53,7 @@ class CheckShuffles(Pass):
 
     name: ClassVar[str] = "fly-check-shuffles"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         from fly_dialect.bindings import ir
 
         target = _target(op)
@@ -67,6 +69,7 @@ class CheckShuffles(Pass):
                     f" {target.wave_size}",
                     "omit the width to use the whole wave; fx.num_warp_threads() is its size",
                 )
+        return False
 
 
 def _target(op: ir.Operation) -> Target:

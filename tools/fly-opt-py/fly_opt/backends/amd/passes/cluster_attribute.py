@@ -25,10 +25,13 @@ class ClusterAttribute(Pass):
     name: ClassVar[str] = "fly-rocdl-cluster-attr"
     anchor: ClassVar[str] = "gpu.module"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
+        changed = False
         for inner in operations(op):
             if inner.name == "llvm.func" and _SOURCE in inner.attributes:
                 _hand_on(inner)
+                changed = True
+        return changed
 
 
 def _hand_on(function: ir.Operation) -> None:

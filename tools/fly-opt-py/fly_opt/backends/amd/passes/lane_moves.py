@@ -46,14 +46,17 @@ class LaneMoves(Pass):
 
     name: ClassVar[str] = "fly-rocdl-lane-moves"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         target = target_of(op)
         if target is None or target.amd is None:
             raise refuse(op, "the module has no target", "run fly-set-target{chip=…} first")
+        changed = False
         for inner in operations(op):
             if inner.name == "gpu.shuffle" and ATTRIBUTE in inner.attributes:
                 pattern = ir.StringAttr(inner.attributes[ATTRIBUTE]).value
                 _replace(inner, pattern, target.amd.generation)
+                changed = True
+        return changed
 
 
 def _replace(op: ir.Operation, pattern: str, generation: int) -> None:

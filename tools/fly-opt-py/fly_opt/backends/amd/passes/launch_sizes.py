@@ -33,13 +33,16 @@ class LowerLaunchSizes(Pass):
     name: ClassVar[str] = "fly-lower-launch-sizes"
     anchor: ClassVar[str] = "gpu.module"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
+        changed = False
         for child in op.regions[0].blocks[0]:
-            if child.operation.name == "gpu.func":
-                _lower(child.operation)
+            if child.operation.name == "gpu.func" and _lower(child.operation):
+                changed = True
+        return changed
 
 
-def _lower(function: ir.Operation) -> None:
+def _lower(function: ir.Operation) -> bool:
+    """Returns whether the function asks for a size."""
     from fly_dialect.bindings import ir
 
     found: dict[tuple[str, int], list[ir.Operation]] = {}
@@ -53,7 +56,7 @@ def _lower(function: ir.Operation) -> None:
 
     function.walk(collect)
     if not found:
-        return
+        return False
     attributes = function.attributes
     block = list(attributes["known_block_size"]) if "known_block_size" in attributes else None
     start = ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0])
@@ -71,6 +74,7 @@ def _lower(function: ir.Operation) -> None:
     for ops in found.values():
         for op in ops:
             op.erase()
+    return True
 
 
 def _constant(value: int) -> ir.Value:

@@ -58,16 +58,18 @@ class Atomics(Pass):
 
     name: ClassVar[str] = "fly-nvvm-atomics"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         target = target_of(op)
         if target is None:
             raise refuse(op, "the module has no target", "run fly-set-target{chip=…} first")
-        for inner in [one for one in operations(op) if one.name in _ATOMIC]:
+        found = [one for one in operations(op) if one.name in _ATOMIC]
+        for inner in found:
             scope = _rename(inner, target)
             if inner.name == "llvm.atomicrmw":
                 _order(inner, scope)
                 if not scope:
                     _for_system(inner)
+        return bool(found)
 
 
 def _rename(op: ir.Operation, target: Target) -> str:

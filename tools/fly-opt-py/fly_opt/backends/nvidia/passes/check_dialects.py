@@ -26,7 +26,7 @@ class CheckDialects(Pass):
 
     name: ClassVar[str] = "fly-check-dialects"
 
-    def run(self, op: ir.Operation) -> None:
+    def run(self, op: ir.Operation) -> bool:
         target = target_of(op)
         if target is None:
             raise refuse(op, "the module has no target", "run fly-set-target{chip=…} first")
@@ -57,6 +57,7 @@ class CheckDialects(Pass):
         op.walk(visit, ir.WalkOrder.PRE_ORDER)
         if found:
             raise _refused(*found[0], target)
+        return False
 
 
 def _refused(op: ir.Operation, what: str, owner: Backend, target: Target):

@@ -1,0 +1,46 @@
+"""Prints a module with its locations at the ops, in half of the time that MLIR takes for it.
+
+MLIR hands what it prints to Python in pieces, and the name of a file one character at a time. With
+aliases (`loc(#loc3)`, and `#loc3 = loc("k.py":2:5)` outside of the module) it prints each location
+once. They are expanded here.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from fly_dialect.text.lexical import STRING
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+_DEFINITION = re.compile(r"^(#loc\d*) = loc\((.*)\)\n", re.MULTILINE)
+# Aliases of other attributes, and locations in lists or as attributes, are left to MLIR.
+_OTHERS = re.compile(r"^[#!](?!loc\d* )[A-Za-z_]\w* = |(?:[=,] |[\[<])#loc", re.MULTILINE)
+_ALIAS = re.compile(rf"#loc\d*(?![\w.])|{STRING}")
+
+
+def asm(module: ir.Module) -> tuple[str, dict[str, str]]:
+    """MLIR's text of a module, and the locations that the aliases in it stand for."""
+    text = _printed(module, aliases=True)
+    if _OTHERS.search(text):
+        return _printed(module, aliases=False), {}
+    located: dict[str, str] = {}
+    for alias, location in _DEFINITION.findall(text):
+        located[alias] = expanded(location, located)  # its parts are defined before it
+    return _DEFINITION.sub("", text), located
+
+
+def expanded(text: str, located: dict[str, str]) -> str:
+    """The text with the locations in place of their aliases, except in strings."""
+    return _ALIAS.sub(lambda found: located.get(found[0], found[0]), text)
+
+
+def _printed(module: ir.Module, aliases: bool) -> str:
+    return module.operation.get_asm(
+        enable_debug_info=True,
+        use_local_scope=not aliases,
+        use_name_loc_as_prefix=True,
+        assume_verified=True,
+    )
