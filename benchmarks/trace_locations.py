@@ -11,7 +11,7 @@ import statistics
 import time
 
 from fly_dialect.bindings import ir
-from fly_trace.session import builder
+from fly_trace.session import op_locations
 from fly_trace.session.trace import trace_function
 
 import fly
@@ -57,14 +57,14 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=15, help="traces per figure")
     options = parser.parse_args()
     ops = count_ops()
-    captured = builder.Locations.here
+    captured = op_locations.Locations.here
     with_locations, without = [], []
     for _ in range(options.runs):
         # Alternate, so that other load slows both alike.
         with_locations.append(once())
-        builder.Locations.here = lambda self: self.unknown
+        op_locations.Locations.here = lambda self: self.unknown
         without.append(once())
-        builder.Locations.here = captured
+        op_locations.Locations.here = captured
     slow, fast = statistics.median(with_locations), statistics.median(without)
     print(f"{ops} ops: {slow * 1e3:.1f} ms traced with locations, {fast * 1e3:.1f} ms without")
     print(f"locations: {max(0.0, slow - fast) / slow:.1%} of tracing")

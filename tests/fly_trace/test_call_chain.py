@@ -11,7 +11,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from fly_opt.pipeline.options import Options
 from fly_opt.pipeline.stage import compile as lower
-from fly_trace.session import builder
+from fly_trace.session import op_locations
 from fly_trace.session.trace import trace_file
 from trace_helpers import kernel_source, refusal
 
@@ -109,7 +109,7 @@ def test_deep_recursion_has_short_locations(tmp_path):
     text = traced("A[0] = f(x, 30)", top, tmp_path)
     places = [line.count('":') for line in text.splitlines() if "arith.mulf" in line]
     assert len(places) == 30
-    assert max(places) == builder.DEEPEST + 1
+    assert max(places) == op_locations.DEEPEST + 1
 
 
 def test_an_error_of_a_pass_names_the_calls(tmp_path):

@@ -6,12 +6,11 @@ cached. Types, constants and ids are created here. The callers decide which ops 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from fly_common.errors import FlyError, InputError
+from fly_common.errors import FlyError
 from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
 from fly_dialect.builders import building
@@ -20,24 +19,21 @@ from fly_dialect.extension import upstream
 from fly_trace.control import objects
 from fly_trace.control.calls.python_calls import PythonCalls
 from fly_trace.control.in_place import ContainerChanged
-from fly_trace.core import call_chain, tracing
-from fly_trace.core import locations as places
-from fly_trace.values import (
-    fast_math,
-)
+from fly_trace.core import tracing
+from fly_trace.session.raised import raised
+from fly_trace.values import fast_math
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval
 
 if TYPE_CHECKING:
-    from types import CodeType, FrameType
-
     from fly_dialect.types import Spec
 
     from fly_trace.control.in_place import Container
     from fly_trace.control.named_values import Named
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot, Variables
+    from fly_trace.session.op_locations import Locations
 
 
 class Builder:
@@ -343,92 +339,3 @@ class Builder:
         if found is None:
             found = self._attributes[text] = ir.Attribute.parse(text, self.context)
         return found
-
-
-def raised(error: Exception) -> InputError:
-    """The error of an exception that ends the trace, at the user's line."""
-    at = places.place(places.of_traceback(error.__traceback__))
-    if isinstance(error, RecursionError):
-        what = "the program is nested too deeply, or recurses endlessly"
-    else:
-        what = f"{type(error).__name__}: {str(error) or 'no message'}"
-    made = Raised(what, place=at)
-    made.frames = call_chain.frames(error.__traceback__)
-    return made
-
-
-class Raised(InputError):
-    """The error of an exception, with the user's frames that the exception has left."""
-
-    frames: list[Any]
-
-
-def with_calls(error: FlyError) -> FlyError:
-    """Adds the calls that lead to an error. Called where the function that is traced was called."""
-    if error.related is None:
-        found = call_chain.frames(error.__traceback__)
-        if isinstance(error, Raised):
-            found += error.frames
-        error.related = call_chain.calls(found, error.place)
-    return error
-
-
-DEEPEST = 8  # calls of helpers that a location names; those further inside have the same ones
-
-
-class Locations:
-    """MLIR locations of the user's positions, created once each. In a helper they are CallSiteLocs,
-    with the calls that lead there."""
-
-    def __init__(self, context: ir.Context):
-        self.context = context
-        self.unknown = ir.Location.unknown(context)
-        self.known: dict[tuple[int, int], ir.Location] = {}
-        self.held: list[CodeType] = []
-        self.call: ir.Location | None = None  # of the helper that is running
-        self.depth = 0
-        # The locations in the helper that is called at a location, by its id; it is kept too.
-        self.inside: dict[int, tuple[ir.Location, dict[tuple[int, int], ir.Location]]] = {}
-
-    def enter(self) -> tuple[dict[tuple[int, int], ir.Location], ir.Location | None]:
-        """The caller's caller calls a helper. Returns what `leave` takes."""
-        before = self.known, self.call
-        self.depth += 1
-        if self.depth <= DEEPEST:
-            self.call = call = self.here()
-            self.known = self.inside.setdefault(id(call), (call, {}))[1]
-        return before
-
-    def leave(self, before: tuple[dict[tuple[int, int], ir.Location], ir.Location | None]) -> None:
-        self.depth -= 1
-        self.known, self.call = before
-
-    def here(self) -> ir.Location:
-        """The location of the innermost user frame."""
-        frame = sys._getframe(2)
-        tables = places.TABLES
-        while frame is not None:
-            code = frame.f_code
-            table = tables.get(id(code))
-            if table is None or table.user:
-                key = id(code), frame.f_lasti
-                found = self.known.get(key)
-                return self._make(frame, key) if found is None else found
-            frame = frame.f_back
-        return self.unknown
-
-    def _make(self, frame: FrameType, key: tuple[int, int]) -> ir.Location:
-        """The slow path, for a frame of the user's or a code object not seen before."""
-        at = places.position(frame)
-        found = self.at(at)
-        if self.call is not None and at is not None:
-            found = ir.Location.callsite(found, [self.call], self.context)
-        if places.user_code(frame.f_code):
-            self.held.append(frame.f_code)
-            self.known[key] = found
-        return found
-
-    def at(self, at: places.Position | None) -> ir.Location:
-        if at is None:
-            return self.unknown
-        return ir.Location.file(places.shown(at.file), at.line, at.column + 1, self.context)

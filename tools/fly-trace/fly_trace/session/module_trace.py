@@ -20,9 +20,10 @@ from fly_trace.effects.snapshots import Snapshot
 from fly_trace.host.results import describe_results
 from fly_trace.memory.tensors import Access, Tensor
 from fly_trace.rewrite import return_of, rewritten, yield_of
-from fly_trace.session.builder import Builder, Locations, raised, with_calls
+from fly_trace.session.builder import Builder
 from fly_trace.session.decorators import KernelFunction
 from fly_trace.session.launch import Argument, KernelCall, prepare
+from fly_trace.session.op_locations import Locations
 from fly_trace.session.parameters import (
     description,
     ir_type,
@@ -30,6 +31,7 @@ from fly_trace.session.parameters import (
     symbolic,
     symbolic_tensor,
 )
+from fly_trace.session.raised import raised, with_calls
 from fly_trace.signatures.signature import Constant, ParameterType, definition
 from fly_trace.values.scalars import Scalar
 

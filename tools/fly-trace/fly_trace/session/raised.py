@@ -1,0 +1,38 @@
+"""Errors of a trace: what an exception of the program says, and the calls that led to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_common.errors import FlyError, InputError
+
+from fly_trace.core import call_chain
+from fly_trace.core import locations as places
+
+
+def raised(error: Exception) -> InputError:
+    """The error of an exception that ends the trace, at the user's line."""
+    at = places.place(places.of_traceback(error.__traceback__))
+    if isinstance(error, RecursionError):
+        what = "the program is nested too deeply, or recurses endlessly"
+    else:
+        what = f"{type(error).__name__}: {str(error) or 'no message'}"
+    made = Raised(what, place=at)
+    made.frames = call_chain.frames(error.__traceback__)
+    return made
+
+
+class Raised(InputError):
+    """The error of an exception, with the user's frames that the exception has left."""
+
+    frames: list[Any]
+
+
+def with_calls(error: FlyError) -> FlyError:
+    """Adds the calls that lead to an error. Called where the function that is traced was called."""
+    if error.related is None:
+        found = call_chain.frames(error.__traceback__)
+        if isinstance(error, Raised):
+            found += error.frames
+        error.related = call_chain.calls(found, error.place)
+    return error
