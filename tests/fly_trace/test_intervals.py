@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_trace.control import loops, trips
+from fly_trace.control.loops import dynamic, trips
 from fly_trace.values import value_ranges
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -98,14 +98,14 @@ def test_what_is_assumed(tmp_path: Path, monkeypatch) -> None:
 def starts(loops_text: str, folder: Path, monkeypatch) -> list[value_ranges.Interval]:
     """The intervals of the starts of a kernel's loops."""
     found = []
-    trips_of = loops.trips_of
+    trips_of = dynamic.trips_of
 
     def watched(builder, start, stop, step, dtype):
         found.append(value_ranges.interval(builder, builder.ssa(trips.convert(start, dtype))))
         return trips_of(builder, start, stop, step, dtype)
 
     with monkeypatch.context() as patched:
-        patched.setattr(loops, "trips_of", watched)
+        patched.setattr(dynamic, "trips_of", watched)
         head, tail = SOURCE.split("    for i")[0], SOURCE.split("1.0")[1]
         trace_source(head + loops_text + tail, folder)
     return found

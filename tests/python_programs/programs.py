@@ -24,6 +24,8 @@ s = (fx.Int32(s[0]), (fx.Int32(s[1][0]), fx.Int32(5)))
 k = fx.Int32(0)
 g = Gauge(a + 1)
 h = Wide(b)
+d = [a + 0, b + 1, a - b]
+y, z = 0, 1
 """
 TAIL = """\
 I[0] = a
@@ -33,7 +35,8 @@ I[3] = p.x - p.y
 I[4] = s[0] + s[1][0] * 3
 I[5] = q.x - q.y * 5
 I[6] = k ^ g.v - h.v
-F[0] = w
+I[7] = d[0] ^ d[1] - d[2] ^ fx.Int32(z)
+F[0] = w + y
 F[1] = t[2]
 """
 TOP = """
@@ -377,6 +380,8 @@ def statement(draw: DrawFn, depth: int, loops: int, returns: bool) -> list[str]:
                 st.sampled_from(["a & 7", "3", "b & 7, -2, -2", "1, 9, (a & 3) + 1", "20", "2, 6"])
             )
             lines = [f"for i{loops} in range({bounds}):", *inner(1), f"    c = c + i{loops}"]
+            if bounds == "3" and draw(st.booleans()):  # a list, indexed while the loop is traced
+                lines += [f"    d[i{loops}] = d[i{loops}] ^ {draw(integer(0))} + i{loops}"]
             return [*lines, "else:", *inner()] if draw(st.booleans()) else lines
         case "each":
             items = draw(
@@ -396,7 +401,9 @@ def statement(draw: DrawFn, depth: int, loops: int, returns: bool) -> list[str]:
             return [*lines, "else:", *inner()] if draw(st.booleans()) else lines
         case "while":
             lines = [f"n{loops} = fx.Int32(b & 7)", f"while n{loops} > 0:"]
+            # Python numbers take the types that they have at the end of an iteration.
             lines += [f"    n{loops} = n{loops} - 1", *inner(1)]
+            lines += [f"    y, z = y + u * 0.5, z + fx.Int64({draw(integer(0))})"]
             return [*lines, "else:", *inner()] if draw(st.booleans()) else lines
         case "match":
             subject = draw(st.sampled_from(["c & 7", "(a & 3, b)", "[c, (a & 1, b)]"]))

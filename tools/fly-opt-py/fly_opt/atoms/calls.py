@@ -102,15 +102,18 @@ def _check_elements(source: Operand, destination: Operand | None) -> None:
 
 
 def _check_adjacent(operand: Operand | None) -> None:
-    """ValueError if the elements that a call takes are not known to be adjacent in memory. The
-    instruction has a pointer: it would take the elements behind it, whatever the strides are."""
+    """ValueError if the elements that a call takes are known not to be adjacent in memory. The
+    instruction has a pointer: it would take the elements behind it, whatever the strides are. A
+    stride that is not known is the program's affair, which may launch only where it is 1."""
     if not isinstance(operand, Memory) or operand.spec.space == "register":
         return
     layout = algebra.coalesce(operand.spec.layout).linear
-    if static_value(algebra.size(layout)) != 1 and static_value(layout.stride) != 1:
+    if static_value(algebra.size(layout)) == 1:
+        return
+    if static_value(layout.stride) != 1 and static_value(algebra.cosize(layout)) is not None:
         raise ValueError(
-            f"one call takes {layout}, whose elements are not known to be adjacent in memory: "
-            "use an atom of one element, or a tensor whose stride there is 1"
+            f"one call takes {layout}, whose elements are not adjacent in memory: use an atom of "
+            "one element, or a tensor whose stride there is 1"
         )
 
 

@@ -332,6 +332,8 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     if is_number(a) and is_number(b):
         title = typed.dtype.title if typed is not None else "Float32"
         hint = f"convert it to one type: fx.{title}(…)"
+    elif a is None and typed is not None:
+        hint = f"assign {name}{mismatch.path} a number before, such as fx.{typed.dtype.title}(0)"
     elif a is MISSING or b is MISSING:
         hint = f"assign {name}{mismatch.path} a value before"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):

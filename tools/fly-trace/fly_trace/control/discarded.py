@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from fly_common.errors import InputError
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
     from fly_trace.session.builder import Builder
+
+
+class TracedAgain(InputError):
+    """A dynamic branch or loop, `region`, or one around it, has to be traced in another way. It is
+    the error to report if none of them can be."""
+
+    region: Any = None
 
 
 def discard(builder: Builder, op: ir.Operation, allocated: int) -> None:

@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from fly_common.errors import InputError
-from fly_common.record import record
+from fly_common.record import field, record, replace
 
-from fly_trace.control import object_fields
+from fly_trace.control import object_fields, weak_numbers
 from fly_trace.control.carried_values import MISSING, Fields
-from fly_trace.control.discarded import discard
+from fly_trace.control.discarded import TracedAgain, discard
+from fly_trace.control.weak_numbers import OtherType, Types
 from fly_trace.core import tracing
 from fly_trace.effects.snapshots import Origin
 
@@ -90,12 +90,14 @@ def _plain(one: Any) -> Any:
 
 @record
 class Variables:
-    """The variables of a branch or loop: see `branches.if_`."""
+    """The variables of a branch or loop: see `branches.if_`. `types` are those that the Python
+    numbers among them take in a loop."""
 
     get: Callable[[], Any]
     put: Callable[[Any], None]
     names: tuple[str, ...]
     live: int
+    types: Types = field(default_factory=dict)
 
 
 def find(roots: Roots, assigned: tuple[str, ...]) -> list[Container]:
@@ -171,11 +173,14 @@ def retried(
 ) -> None:
     """Calls `build` with the variables of a dynamic branch or loop. If a function that it calls
     assigns to an item of a container from before it, the branch or loop is traced again, with the
-    container's contents among its variables."""
+    container's contents among its variables; so is a loop at whose end a Python number has another
+    type."""
     builder = tracing.active()
     changed: dict[int, frozenset[str]] = {}  # containers by id, and their attributes
+    types: Types = {}
     while True:
-        with carried(roots, get, put, names, live, changed) as own:
+        with carried(roots, get, put, names, live, changed) as variables:
+            own = replace(variables, types=types)
             if builder is None:
                 build(own)
                 return
@@ -193,16 +198,21 @@ def retried(
                     raise
                 builder.shared[key] = whole
                 changed[key] = whole.attributes
+                types.clear()  # the places of leaves are others
+                discard(builder, error.region, allocated)
+            except OtherType as error:
+                own.put(before)
+                if not weak_numbers.take(error, types):
+                    raise
                 discard(builder, error.region, allocated)
 
 
-class ContainerChanged(InputError):
+class ContainerChanged(TracedAgain):
     """An item of a container from before a dynamic branch or loop, `region`, is assigned to."""
 
     container: Any = None
     attributes: tuple[str, ...] = ()
     name = ""
-    region: Any = None
 
 
 @contextmanager

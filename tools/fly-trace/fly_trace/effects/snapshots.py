@@ -159,6 +159,24 @@ class Snapshot:
         if self.parent is not None:
             yield from self.parent.changed_at_all()
 
+    def present(self) -> dict[int, Entry]:
+        """The objects that have changed since they were added, by id, with the states that they
+        have now. Those from outside the function, which may not change, are not compared."""
+        found: dict[int, Entry] = {}
+        snapshot: Snapshot | None = self
+        while snapshot is not None and snapshot.origin is not Origin.OUTSIDE:
+            for entry in snapshot.changed():
+                found[id(entry.value)] = entry._replace(state=entry.kind.read(entry.value))
+            snapshot = snapshot.parent
+        return found
+
+    def restore(self, present: dict[int, Entry]) -> bool:
+        """Undoes all changes since a parent's `present`. Returns False if that is not possible."""
+        wanted = dict(present)
+        for entry in self.changed_at_all():  # the newest of an object first
+            wanted.setdefault(id(entry.value), entry)
+        return all(not entry.changed or entry.restore() for entry in wanted.values())
+
     def reached_by(self, values: Iterable[Any]) -> list[Entry]:
         """The entries that a call may change; `values` are its function and arguments."""
         if self.count > FEW:

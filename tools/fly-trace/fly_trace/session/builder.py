@@ -18,7 +18,7 @@ from fly_dialect.extension import upstream
 
 from fly_trace.control import objects
 from fly_trace.control.calls.python_calls import PythonCalls
-from fly_trace.control.in_place import ContainerChanged
+from fly_trace.control.discarded import TracedAgain
 from fly_trace.core import tracing
 from fly_trace.session.raised import raised
 from fly_trace.values import fast_math
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from fly_trace.control.in_place import Container
     from fly_trace.control.named_values import Named
+    from fly_trace.control.weak_numbers import Weak
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot, Variables
     from fly_trace.session.op_locations import Locations
@@ -76,6 +77,7 @@ class Builder:
         # The op of the outermost region that an error has left so far, and the objects from before.
         self.failed: tuple[ir.Operation, Snapshot] | None = None
         self.unrolled = 0  # iterations of loops that could not become loops of the GPU
+        self.weak: dict[ir.Value, Weak] = {}  # the Python numbers that loops carry
         # The copies of containers that loops carry, by id, each with the original.
         self.copies: dict[int, tuple[Any, Any]] = {}
         self.entry: Any = None
@@ -251,7 +253,7 @@ class Builder:
             yield
             if not free:
                 objects.check_region(self.frozen)
-        except ContainerChanged as error:
+        except TracedAgain as error:
             objects.restore_region(self)
             error.region = block.owner.operation
             raise

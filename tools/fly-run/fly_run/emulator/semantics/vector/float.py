@@ -193,6 +193,14 @@ def quieted(value: Value) -> Value:
     return (integer(value) | _quiet_bit(value)).bits(value.element)
 
 
+def first_nan(result: Value, *sources: Value) -> Value:
+    """`result`, or the first of the sources that is a NaN, made quiet. Which of two NaNs the host's
+    instruction returns depends on the order of its operands, which LLVM may exchange."""
+    for source in reversed(sources):
+        result = is_nan(source).select(quieted(source), result)
+    return result
+
+
 def order(value: Value) -> Value:
     """Returns integers with the order of the floats, with -0 below +0."""
     bits = integer(value)

@@ -149,7 +149,7 @@ def _dot_chain(form: str) -> Body:
         total = flush(c)
         for pair in _factors(form, a, b):
             x, y = (formats.value(raw, form) for raw in pair)
-            total = k.handler.intrinsic("llvm.fma", x, y, total)
+            total = valu_float.first_nan(k.handler.intrinsic("llvm.fma", x, y, total), x, y, total)
         return flush(total)
 
     return run
@@ -181,8 +181,10 @@ def _dot_to_half(form: str) -> Body:
         return _without_denormal(raw << 16).bits("float")
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-        low, high = (number(x) * number(y) for x, y in _factors(form, a, b))
-        total = low + high + number(c.zext("i32"))
+        pairs = [(number(x), number(y)) for x, y in _factors(form, a, b)]
+        low, high = (valu_float.first_nan(x * y, x, y) for x, y in pairs)
+        products, addend = valu_float.first_nan(low + high, low, high), number(c.zext("i32"))
+        total = valu_float.first_nan(products + addend, products, addend)
         if form == "bf16":
             return _without_denormal(to_bfloat(total).zext("i32") << 16).lshr(16).trunc("i16")
         bits = total.convert("fptrunc", "half").bits("i16")

@@ -12,11 +12,12 @@ import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fly_trace.control import accumulators, in_place, unrolling
+from fly_trace.control import in_place
 from fly_trace.control.branches import Put, condition, dynamic
 from fly_trace.control.in_place import Roots, Variables
-from fly_trace.control.loop_variables import Carried
-from fly_trace.control.trips import bounds_of, loop_type, static, trips_of
+from fly_trace.control.loops import accumulators, unrolling
+from fly_trace.control.loops.trips import bounds_of, loop_type, static, trips_of
+from fly_trace.control.loops.variables import Carried
 from fly_trace.core import tracing
 from fly_trace.values import integer_ops
 from fly_trace.values.conversion import convert
@@ -84,7 +85,7 @@ def _dynamic_for(
     get, put = own.get, own.put
     start, stop, step = bounds
     dtype = I64 if builder.host else loop_type(start, stop, step)
-    held = Carried(own.names, own.live, get())
+    held = Carried(builder, own)
     initial = held.initial(builder)
     trips = trips_of(builder, start, stop, step, dtype)
     attributes = _annotations(builder, unroll)
@@ -184,7 +185,7 @@ def _dynamic_for_left(
     builder = tracing.current("a dynamic loop")
     dtype = I64 if builder.host else loop_type(start, stop, step)
     trips = trips_of(builder, start, stop, step, dtype)
-    held = Carried(own.names, own.live, get())
+    held = Carried(builder, own)
     initial = [trips.lower, *held.initial(builder)]
     attributes = _annotations(builder, unroll)
     loop, blocks = _while(builder, initial, attributes)
@@ -265,7 +266,7 @@ def _dynamic_while(test: Callable[[], Any], body: Callable[[], None], own: Varia
     """Builds scf.while."""
     get, put = own.get, own.put
     builder = tracing.current("a dynamic `while`")
-    held = Carried(own.names, own.live, get())
+    held = Carried(builder, own)
     initial = held.initial(builder)
     loop, blocks = _while(builder, initial)
     with builder.inside(blocks[0]):

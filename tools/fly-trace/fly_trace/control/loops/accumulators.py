@@ -17,7 +17,7 @@ from fly_trace.values.value_ranges import Interval
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
-    from fly_trace.control.loop_variables import Carried
+    from fly_trace.control.loops.variables import Carried
 
 SIMULATED = 64  # iterations that are computed; of a sum, all of them are
 _DEPTH = 16
@@ -27,7 +27,12 @@ Values = dict["ir.Value", "Interval | None"]
 def check(held: Carried, arguments: Any, outcome: list[ir.Value], runs: int | None) -> None:
     """Refuses a variable whose value leaves its type. `arguments` and `outcome` are the carried
     values at the start and the end of an iteration; `runs` is the number of iterations, or None."""
-    places = [at for at, leaf in enumerate(held.leaves) if type(leaf) is int]
+    types = [kind.dtype for kind in held.kinds]
+    places = [
+        at
+        for at, (leaf, dtype) in enumerate(zip(held.leaves, types, strict=True))
+        if type(leaf) is int and dtype is not None and dtype.is_integer
+    ]
     if not places:
         return
     given = [list(arguments)[at] for at in places]

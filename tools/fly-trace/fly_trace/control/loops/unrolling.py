@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError
 
-from fly_trace.control.discarded import discard
-from fly_trace.control.in_place import ContainerChanged
+from fly_trace.control.discarded import TracedAgain, discard
 
 if TYPE_CHECKING:
     from fly_trace.control.branches import Put
+    from fly_trace.effects.snapshots import Entry
     from fly_trace.session.builder import Builder
 
 MOST = 64  # iterations of such a loop
@@ -36,15 +36,16 @@ def attempt(
         build()
         return
     before, exits, allocated = get(), builder.exits, len(builder.allocations)
+    present = builder.frozen.present()
     builder.failed = None
     try:
         build()
         return
-    except ContainerChanged:
-        raise  # a loop or branch around this one carries the container
+    except TracedAgain:
+        raise  # a loop or branch around this one is traced in another way
     except InputError:
         builder.unrolled += len(iterations)
-        if builder.unrolled > MOST_IN_ALL or not _undone(builder, allocated):
+        if builder.unrolled > MOST_IN_ALL or not _undone(builder, present, allocated):
             raise
     builder.exits = exits
     put(before)
@@ -52,13 +53,14 @@ def attempt(
         body(item)
 
 
-def _undone(builder: Builder, allocated: int) -> bool:
-    """Removes the loop that failed, and undoes its changes. Returns False if that is not possible:
-    an iterator has moved, or the loop was refused for its bounds."""
+def _undone(builder: Builder, present: dict[int, Entry], allocated: int) -> bool:
+    """Removes the loop that failed, and undoes its changes. `present` has the states of objects
+    that branches and loops around it have changed, such as a list whose items they carry. Returns
+    False if that is not possible: an iterator has moved, or the loop was refused for its bounds."""
     if builder.failed is None:
         return False
     loop, objects = builder.failed
-    if not all(entry.restore() for entry in objects.changed_at_all()):
+    if not objects.restore(present):
         return False
     discard(builder, loop, allocated)
     return True

@@ -12,8 +12,8 @@ from fly_trace.control import generators
 from fly_trace.control.branches import Put, dynamic, if_, truth
 from fly_trace.control.carried_values import Undefined
 from fly_trace.control.in_place import Roots
-from fly_trace.control.loops import for_, for_left
-from fly_trace.control.trips import bounds_of, static
+from fly_trace.control.loops.dynamic import for_, for_left
+from fly_trace.control.loops.trips import bounds_of, static
 from fly_trace.core import tracing
 from fly_trace.rewrite.exits import SKIP
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
-from fly_trace.control import carried_values, object_fields
+from fly_common.errors import InputError
+
+from fly_trace.control import carried_values, object_fields, weak_numbers
 from fly_trace.control.branches import dynamic, fillable, filler, made_in, shown
 from fly_trace.control.carried_values import Mismatch, Undefined
 from fly_trace.core import tracing
@@ -14,21 +16,26 @@ from fly_trace.rewrite.exits import SKIP, VALUE
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
+    from fly_trace.control.in_place import Variables
     from fly_trace.session.builder import Builder
 
 
 class Carried:
-    """The variables that a loop carries. `names` are those that its body assigns; the first `count`
+    """The variables that a loop carries. `names` are those that its body assigns; the first `live`
     are read again. Those with a value before the loop are carried, leaf by leaf."""
 
-    def __init__(self, names: tuple[str, ...], count: int, before: tuple[Any, ...]):
-        self.names = names
-        self.before = before
+    def __init__(self, builder: Builder, own: Variables):
+        self.builder = builder
+        self.types = own.types
+        self.names, count = own.names, own.live
+        self.before = before = own.get()
         self.slots = [index for index in range(count) if not isinstance(before[index], Undefined)]
         self.leaves = [
             leaf for index in self.slots for leaf in carried_values.leaves(before[index])
         ]
         self.kinds = [carried_values.kind_of(leaf) for leaf in self.leaves]
+        for at, dtype in own.types.items():
+            self.kinds[at] = carried_values.Carried(dtype, self.leaves[at])
         self.count = count
         # Variables without a value before the loop that have one after it, and their leaves.
         self.late: dict[int, Any] = {}
@@ -40,6 +47,11 @@ class Carried:
 
     def inside(self, values: Any) -> list[Any]:
         """The variables at the start of an iteration, from a block's arguments."""
+        values = list(values)
+        weak_numbers.mark(self.builder, self.types, self.leaves, values)
+        return self._made(values)
+
+    def _made(self, values: list[ir.Value]) -> list[Any]:
         given = iter(zip(values, self.kinds, strict=True))
 
         def leaf(_: Any) -> Any:
@@ -109,18 +121,29 @@ class Carried:
                 carried_values.refuse_mismatch(
                     name, mismatch, "before the loop", "at the end of an iteration"
                 )
-        values = []
-        for now, kind, before in zip(given, self.kinds, self.leaves, strict=True):
+        values, weak = [], []
+        for at, (now, kind, before) in enumerate(zip(given, self.kinds, self.leaves, strict=True)):
             try:
                 values.append(kind.ssa(builder, now))
             except Mismatch:
-                carried_values.refuse_mismatch(
-                    self.name_of(before),
-                    Mismatch(before, now),
-                    "before the loop",
-                    "at the end of an iteration",
-                )
+                other = weak_numbers.other_type(builder, self.types, at, before, now)
+                if other is None:
+                    self._refuse(before, now)
+                weak.append((other, before, now))
+        if weak:
+            try:
+                self._refuse(*weak[0][1:])
+            except InputError as error:
+                raise weak_numbers.refusal(error, [other for other, *_ in weak]) from None
         return values
+
+    def _refuse(self, before: Any, now: Any) -> NoReturn:
+        carried_values.refuse_mismatch(
+            self.name_of(before),
+            Mismatch(before, now),
+            "before the loop",
+            "at the end of an iteration",
+        )
 
     def name_of(self, wanted: Any) -> str:
         """The variable with this leaf."""
@@ -133,7 +156,7 @@ class Carried:
         self, results: Any, end: tuple[Any, ...], what: str, targets: tuple[str, ...] = ()
     ) -> list[Any]:
         """The variables after the loop."""
-        held = self.inside(list(results)[: len(self.kinds)])
+        held = self._made(list(results)[: len(self.kinds)])
         late = iter(list(results)[len(self.kinds) :])
         given = set(map(id, self.late_leaves))
 
