@@ -185,6 +185,7 @@ def retried(
                 build(own)
                 return
             before, allocated = own.get(), len(builder.allocations)
+            unrolled = builder.unrolled
             try:
                 build(own)
                 return
@@ -205,6 +206,7 @@ def retried(
                 if not weak_numbers.take(error, types):
                     raise
                 discard(builder, error.region, allocated)
+        builder.unrolled = unrolled
 
 
 class ContainerChanged(TracedAgain):
