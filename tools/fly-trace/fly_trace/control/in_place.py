@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_common.record import field, record, replace
 
@@ -21,6 +21,10 @@ from fly_trace.control.weak_numbers import OtherType, Types
 from fly_trace.core import tracing
 from fly_trace.effects.snapshots import Origin
 
+if TYPE_CHECKING:
+    from fly_trace.session.builder import Builder
+
+MOST_TRACED_AGAIN = 500  # branches and loops of a function, in all
 # The variables that statements assign to, and an attribute, or None for items.
 Roots = tuple[tuple[Callable[[], Any], str, str | None], ...]
 
@@ -185,17 +189,19 @@ def retried(
                 build(own)
                 return
             before, allocated = own.get(), len(builder.allocations)
-            unrolled = builder.unrolled
+            unrolled, copies = builder.unrolled, set(builder.copies)
             try:
                 build(own)
                 return
             except ContainerChanged as error:
+                error.container = _outer(builder, error.container, copies)
                 key = id(error.container)
                 known = builder.fields.get(key, frozenset())
                 whole = _whole(error, known)
                 own.put(before)
                 is_carried = key in builder.offered and known >= whole.attributes
-                if is_carried or changed.get(key) == whole.attributes:
+                is_known = is_carried or changed.get(key) == whole.attributes
+                if is_known or builder.traced_again > MOST_TRACED_AGAIN:
                     raise
                 builder.shared[key] = whole
                 changed[key] = whole.attributes
@@ -203,10 +209,19 @@ def retried(
                 discard(builder, error.region, allocated)
             except OtherType as error:
                 own.put(before)
-                if not weak_numbers.take(error, types):
+                if builder.traced_again > MOST_TRACED_AGAIN or not weak_numbers.take(error, types):
                     raise
                 discard(builder, error.region, allocated)
         builder.unrolled = unrolled
+        builder.traced_again += 1
+
+
+def _outer(builder: Builder, container: Any, copies: set[int]) -> Any:
+    """The container from before a loop of which an iteration has changed a copy: the loop carries
+    it as a part of another. `copies` are those that there were before the loop."""
+    while id(container) in builder.copies and id(container) not in copies:
+        container = builder.copies[id(container)][1]
+    return container
 
 
 class ContainerChanged(TracedAgain):

@@ -77,6 +77,7 @@ class Builder:
         # The op of the outermost region that an error has left so far, and the objects from before.
         self.failed: tuple[ir.Operation, Snapshot] | None = None
         self.unrolled = 0  # iterations of loops that could not become loops of the GPU
+        self.traced_again = 0  # branches and loops that were
         self.weak: dict[ir.Value, Weak] = {}  # the Python numbers that loops carry
         # The copies of containers that loops carry, by id, each with the original.
         self.copies: dict[int, tuple[Any, Any]] = {}
