@@ -163,7 +163,7 @@ def _copied(original: Any, copy: Any) -> Any:
     """Registers a copy of a container that a loop carries."""
     builder = tracing.active()
     if builder is not None:
-        builder.copies[id(copy)] = copy, original
+        builder.copies[id(copy)] = copy, original, len(builder.copies)
     return _joined(copy)
 
 

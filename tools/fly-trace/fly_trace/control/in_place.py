@@ -189,7 +189,7 @@ def retried(
                 build(own)
                 return
             before, allocated = own.get(), len(builder.allocations)
-            unrolled, copies = builder.unrolled, set(builder.copies)
+            unrolled, copies = builder.unrolled, len(builder.copies)
             try:
                 build(own)
                 return
@@ -216,11 +216,11 @@ def retried(
         builder.traced_again += 1
 
 
-def _outer(builder: Builder, container: Any, copies: set[int]) -> Any:
+def _outer(builder: Builder, container: Any, copies: int) -> Any:
     """The container from before a loop of which an iteration has changed a copy: the loop carries
-    it as a part of another. `copies` are those that there were before the loop."""
-    while id(container) in builder.copies and id(container) not in copies:
-        container = builder.copies[id(container)][1]
+    it as a part of another. `copies` is how many copies there were before the loop."""
+    while (made := builder.copies.get(id(container))) is not None and made[2] >= copies:
+        container = made[1]
     return container
 
 

@@ -79,8 +79,8 @@ class Builder:
         self.unrolled = 0  # iterations of loops that could not become loops of the GPU
         self.traced_again = 0  # branches and loops that were
         self.weak: dict[ir.Value, Weak] = {}  # the Python numbers that loops carry
-        # The copies of containers that loops carry, by id, each with the original.
-        self.copies: dict[int, tuple[Any, Any]] = {}
+        # The copies of containers that loops carry, by id, each with the original and its number.
+        self.copies: dict[int, tuple[Any, Any, int]] = {}
         self.entry: Any = None
         self.variables: Variables = {}  # of the running functions that have many
         self.calls: list[Any] = []
