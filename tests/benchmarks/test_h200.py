@@ -18,6 +18,7 @@ from h200.workloads import WORKLOADS
 
 import fly
 
+pytestmark = pytest.mark.heavy
 EMULATED = {"elements": 4096, "rows": 128, "columns": 4096}
 FULL = 8192  # columns
 VARIANTS = variants()

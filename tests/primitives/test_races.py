@@ -9,6 +9,8 @@ from fly_common.errors import Fault
 import fly.expr as fx
 from primitives import run
 
+pytestmark = pytest.mark.heavy
+
 
 @pytest.fixture(autouse=True)
 def sanitized(checks, monkeypatch):
