@@ -180,7 +180,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="fly-bench-") as scratch:
         systems = [ours(ROOT, "fly", options.target)]
         if options.before:
-            systems.append(ours(options.before.resolve(), "before", options.target))
+            before = ours(options.before.resolve(), "before", options.target)
+            kernels = [one for one in before.kernels if has_kernel(options.before, one)]
+            systems.append(replace(before, kernels=tuple(kernels)))
         systems += find_peers(options.peers_python, options.target, Path(scratch), source)
         if wanted is not None:
             systems = [
@@ -224,6 +226,13 @@ def find_peers(python: str, target: str, scratch: Path, source: Path | None) -> 
         else:
             print(f"{title} is not installed for {python}: left out", file=sys.stderr)
     return found
+
+
+def has_kernel(checkout: Path, kernel: str) -> bool:
+    """Whether a checkout has the file of a kernel that was added later."""
+    if kernel in LONG:
+        return (checkout / "benchmarks/peers/long_kernels.py").exists()
+    return kernel not in FLASH or (checkout / f"examples/{kernel}.py").exists()
 
 
 def rocm_folder(scratch: Path) -> Path:
