@@ -24,6 +24,7 @@ def one(A: fx.Tensor[fx.Float32, None]):
 def started(monkeypatch, tmp_path):
     """Two lists: what was started ahead, what was run when its input was there."""
     monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path))
+    one._kept.clear()  # what the test before compiled
     early, late = [], []
     waiting, start = process.Waiting.__init__, process.start
 
