@@ -126,10 +126,10 @@ class Idle:
         return name
 
     def alloc(self, nbytes: int, label: str = "") -> int:
-        raise NotImplementedError("tensors are in host memory")
+        raise AssertionError("tensors are in host memory")
 
     def free(self, address: int) -> None:
-        raise NotImplementedError("tensors are in host memory")
+        raise AssertionError("tensors are in host memory")
 
     def copy(
         self, destination: int, source: int, nbytes: int, direction: str, stream: Any = None

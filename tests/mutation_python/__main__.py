@@ -145,7 +145,8 @@ def _judged(
         results = trials.run(tests, [*tried, *trials.controls(tests)[:CONTROLS]], files, jobs, say)
         noted = tests.folder / trials.ALARMS
         alarms = noted.read_text().splitlines() if noted.exists() else []
-        others = set(results[len(mutants) :]) - {trials.SURVIVED, trials.NOTICED}
+        named = (trials.SURVIVED, trials.NOTICED)
+        others = [end for end in results[len(mutants) :] if end not in named]
         alarms += [report.WAYS.get(end, f"exit status {end}") for end in others]
         found.append(
             {

@@ -8,11 +8,10 @@ what value and type a variable has behind the `if`, which only its paths reach.
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from fly_trace.control import carried_values, in_place
-from fly_trace.control.carried_values import Carried, Mismatch, Undefined
+from fly_trace.control.carried_values import LeafKind, Mismatch, Undefined
 from fly_trace.control.in_place import Roots, Variables
 from fly_trace.core import locations, tracing
 from fly_trace.effects import user_code
@@ -46,8 +45,8 @@ def condition(value: Any) -> Any:
     kind = type(value)
     if kind in _DECIDE:
         return value
-    method = getattr(kind, "__bool__", None)
-    if type(method) is not FunctionType or user_code.is_own(method.__module__):
+    method = user_code.method_of(kind, "__bool__")
+    if method is None:
         return value
     found = method(value)
     is_truth = found.dtype.is_bool if dynamic(found) else type(found) is bool
@@ -218,7 +217,7 @@ class Merging:
         self.condition = condition
         self.pairs: list[tuple[Any, Any]] = []
         self.results: list[Any] = []
-        self.kinds: list[Carried] = []
+        self.kinds: list[LeafKind] = []
 
     def merge(self, name: str, a: Any, b: Any) -> Any:
         """A value that is `a` on one side and `b` on the other."""
@@ -282,7 +281,7 @@ class Merging:
     def _leaf(self, a: Any, b: Any) -> Any:
         return self._add(carried_values.unify(a, b), (a, b))
 
-    def _add(self, kind: Carried, pair: tuple[Any, Any]) -> Any:
+    def _add(self, kind: LeafKind, pair: tuple[Any, Any]) -> Any:
         self.kinds.append(kind)
         self.pairs.append(pair)
         self.results.append(kind.made(None))
@@ -319,7 +318,7 @@ def fillable(leaf: Any) -> bool:
     return isinstance(leaf.ssa.type, (ir.IntegerType, ir.VectorType, ir.FloatType))
 
 
-def filler(builder: Builder, kind: Carried, like: Any) -> ir.Value:
+def filler(builder: Builder, kind: LeafKind, like: Any) -> ir.Value:
     """A value of a leaf's type that is never read."""
     if kind.dtype is None:
         type_ = like.ssa.type

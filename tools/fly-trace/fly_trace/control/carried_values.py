@@ -236,7 +236,7 @@ def equal(a: Any, b: Any) -> bool:
 
 
 @record
-class Carried:
+class LeafKind:
     """How a leaf is carried: a scalar of `dtype`, or a value `like` that one. If it `joins`,
     numbers of other types are converted.
 
@@ -280,11 +280,11 @@ class Carried:
             leaf.value = value
 
 
-def kind_of(leaf: Any) -> Carried:
+def kind_of(leaf: Any) -> LeafKind:
     """The kind of a variable that is `leaf` before a loop."""
     if isinstance(leaf, Scalar):
-        return Carried(_wide(leaf.dtype), leaf)
-    return Carried(_wide(default(leaf)), leaf) if is_number(leaf) else Carried(None, leaf)
+        return LeafKind(_wide(leaf.dtype), leaf)
+    return LeafKind(_wide(default(leaf)), leaf) if is_number(leaf) else LeafKind(None, leaf)
 
 
 def _wide(dtype: DType) -> DType:
@@ -297,20 +297,20 @@ def _is_host() -> bool:
     return builder is not None and builder.host
 
 
-def unify(a: Any, b: Any) -> Carried:
+def unify(a: Any, b: Any) -> LeafKind:
     """The kind of a variable that is `a` on one path and `b` on the other: for numbers, of their
     common type. Raises Mismatch if there is none."""
     if is_number(a) and is_number(b):
         try:
             types = [one.dtype if isinstance(one, Scalar) else default(one) for one in (a, b)]
             if _is_host() and types[0].is_integer and types[1].is_integer:
-                return Carried(I64, joins=True)
-            return Carried(common(a, b), joins=True)
+                return LeafKind(I64, joins=True)
+            return LeafKind(common(a, b), joins=True)
         except PromotionError:
             raise Mismatch(a, b) from None
     if is_number(a) or is_number(b) or a.carried != b.carried:
         raise Mismatch(a, b)
-    return Carried(None, a)
+    return LeafKind(None, a)
 
 
 def adopt(number: Number, dtype: DType) -> DType:

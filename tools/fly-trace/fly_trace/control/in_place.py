@@ -193,27 +193,34 @@ def retried(
             try:
                 build(own)
                 return
-            except ContainerChanged as error:
-                error.container = _outer(builder, error.container, copies)
-                key = id(error.container)
-                known = builder.fields.get(key, frozenset())
-                whole = _whole(error, known)
+            except (ContainerChanged, OtherType) as error:
+                if isinstance(error, OtherType):
+                    is_new = weak_numbers.take(error, types)
+                else:
+                    error.container = _outer(builder, error.container, copies)
+                    is_new = _take(builder, error, changed)
+                    if is_new:
+                        types.clear()  # the places of leaves are others
                 own.put(before)
-                is_carried = key in builder.offered and known >= whole.attributes
-                is_known = is_carried or changed.get(key) == whole.attributes
-                if is_known or builder.traced_again > MOST_TRACED_AGAIN:
-                    raise
-                builder.shared[key] = whole
-                changed[key] = whole.attributes
-                types.clear()  # the places of leaves are others
-                discard(builder, error.region, allocated)
-            except OtherType as error:
-                own.put(before)
-                if builder.traced_again > MOST_TRACED_AGAIN or not weak_numbers.take(error, types):
+                if not is_new or builder.traced_again >= MOST_TRACED_AGAIN:
                     raise
                 discard(builder, error.region, allocated)
         builder.unrolled = unrolled
         builder.traced_again += 1
+
+
+def _take(builder: Builder, error: ContainerChanged, changed: dict[int, frozenset[str]]) -> bool:
+    """Enters the container for the branch or loop that is traced again. Returns False if that
+    carries it already."""
+    key = id(error.container)
+    known = builder.fields.get(key, frozenset())
+    whole = _whole(error, known)
+    is_carried = key in builder.offered and known >= whole.attributes
+    if is_carried or changed.get(key) == whole.attributes:
+        return False
+    builder.shared[key] = whole
+    changed[key] = whole.attributes
+    return True
 
 
 def _outer(builder: Builder, container: Any, copies: int) -> Any:

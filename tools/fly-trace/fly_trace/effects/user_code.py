@@ -36,6 +36,12 @@ def is_own_type(kind: type) -> bool:
     return any(is_own(base.__module__) for base in kind.__mro__) or hasattr(kind, "__fly_fields__")
 
 
+def method_of(kind: type, name: str) -> FunctionType | None:
+    """A class's method that is written in Python, if the language does not define it."""
+    found = getattr(kind, name, None)
+    return found if type(found) is FunctionType and not is_own(found.__module__) else None
+
+
 def is_users_function(function: FunctionType) -> bool:
     return is_users(function) or is_rewritten(code_tables.code_of(function))
 

@@ -134,7 +134,9 @@ atomic_or = _atomic("or", "`|` of an element and a value,")
 atomic_xor = _atomic("xor", "`^` of an element and a value,")
 atomic_xchg = _atomic("xchg", "Replaces an element")
 atomic_inc = _atomic("inc", "Adds 1 to an element, or makes it 0 if it is `value` or more,")
-atomic_dec = _atomic("dec", "Subtracts 1 from an element, or makes it `value` if it is 0 or more,")
+atomic_dec = _atomic(
+    "dec", "Subtracts 1 from an element, or makes it `value` if it is 0 or above that,"
+)
 
 
 def atomic_cas(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Callable, Iterable, Iterator
-from types import FunctionType
 from typing import Any
 
 from fly_trace.control import carried_values
@@ -120,8 +119,8 @@ def contains(container: Any, item: Any) -> Any:
     """`item in container`."""
     kind = type(container)
     if kind not in (list, tuple):
-        method = getattr(kind, "__contains__", None)
-        if type(method) is not FunctionType or user_code.is_own(method.__module__):
+        method = user_code.method_of(kind, "__contains__")
+        if method is None:
             return item in container
         found = condition(method(container, item))
         return convert(found, BOOL) if dynamic(found) else truth(found)

@@ -35,7 +35,7 @@ class Carried:
         ]
         self.kinds = [carried_values.kind_of(leaf) for leaf in self.leaves]
         for at, dtype in own.types.items():
-            self.kinds[at] = carried_values.Carried(dtype, self.leaves[at])
+            self.kinds[at] = carried_values.LeafKind(dtype, self.leaves[at])
         self.count = count
         # Variables without a value before the loop that have one after it, and their leaves.
         self.late: dict[int, Any] = {}
