@@ -1,0 +1,30 @@
+"""Kernels to import and call, with NumPy arrays and torch tensors: see docs/kernels.md.
+
+    from fly.kernels import softmax
+
+Nothing is imported or compiled before it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+# The module of each function.
+_MODULES = {
+    "softmax": "row_softmax",
+    "log_softmax": "row_softmax",
+    "softmax_backward": "row_softmax",
+    "log_softmax_backward": "row_softmax",
+}
+__all__ = list(_MODULES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__
