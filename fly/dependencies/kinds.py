@@ -20,7 +20,7 @@ from fly.dependencies.function_parts import MISSING, flat, keys_and_values
 from fly.dependencies.functions import follow_code, follow_function
 from fly.dependencies.traversal import SCALARS, Kinds, Traversal, Unfollowed
 
-_FieldOfNamedTuple = type(collections.namedtuple("Sample", "field").field)
+_FieldOfNamedTuple = type(vars(collections.namedtuple("Sample", "field"))["field"])
 # Attributes of `typing` objects that their repr may omit.
 _TYPING = ("__metadata__", "__bound__", "__constraints__", "__supertype__", "__forward_arg__")
 

@@ -1,10 +1,12 @@
 """Functions of arrays that are operators of torch, too.
 
-A kernel of this package is called by a function of arrays. For NumPy arrays, and all others that
-`@fly.jit` takes, the function runs. For torch tensors the operator `torch.ops.fly.NAME` is called
-instead, whose implementation is the same function: torch then knows its gradient, and
-`torch.compile` the shapes of its results. Nothing here imports torch; operators are made when torch
-is in use.
+A kernel of this package is called by a function of arrays. For NumPy arrays the function runs. For
+torch tensors the operator `torch.ops.fly.NAME` is called instead, whose implementation is the same
+function: torch then knows its gradient, and `torch.compile` the shapes of its results.
+
+Nothing here imports torch. Operators are made when torch is there: with the module that defines the
+function, or at the first call with a tensor. `torch.compile` can't trace the latter: import torch
+before `fly.kernels`.
 """
 
 from __future__ import annotations
@@ -14,31 +16,45 @@ from collections.abc import Callable
 from functools import update_wrapper
 from typing import Any
 
+from fly_common.errors import UsageError
+from fly_common.quoting import quoted
+
 NAMESPACE = "fly"
+Function = Callable[..., Any]
 
 
 class Operator:
     """A function of arrays, decorated by `operator`."""
 
-    def __init__(self, function: Callable[..., Any], schema: str, fake: Callable[..., Any]):
+    def __init__(self, function: Function, schema: str, fake: Function):
         self.function, self.schema, self.fake = function, schema, fake
         self.name = function.__name__
-        self._gradient: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self._gradient: tuple[Function, Function] | None = None
         self._made: Any = None
         update_wrapper(self, function)
+        if "torch" in sys.modules:
+            self._made = self._operator()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        if _is_tensor(arguments[0] if arguments else next(iter(named.values()), None)):
+        first = arguments[0] if arguments else next(iter(named.values()), None)
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(first, torch.Tensor):
             return self.torch(*arguments, **named)
+        if not hasattr(first, "__array_interface__"):
+            raise UsageError(
+                f"{self.name} takes NumPy arrays or torch tensors, not {quoted(first)}"
+            )
         return self.function(*arguments, **named)
 
-    def gradient(self, save: Callable[..., Any]) -> Callable[..., Any]:
-        """Decorates the backward function: it gets what `save` put into the context, and the
-        gradients of the results, and returns those of the arguments, as in
+    def gradient(self, save: Function) -> Callable[[Function], Function]:
+        """Decorates the backward function, which gets the context that `save` has filled and the
+        gradients of the results, and returns the gradients of the arguments. Both are as in
         `torch.library.register_autograd`."""
 
-        def decorate(backward: Callable[..., Any]) -> Callable[..., Any]:
+        def decorate(backward: Function) -> Function:
             self._gradient = backward, save
+            if self._made is not None:
+                self._made.register_autograd(backward, setup_context=save)
             return backward
 
         return decorate
@@ -63,11 +79,12 @@ class Operator:
         return made
 
 
-def operator(schema: str, *, fake: Callable[..., Any]) -> Callable[[Callable[..., Any]], Operator]:
-    """Decorates a function of arrays. `schema` is torch's, as in "(Tensor x) -> Tensor"; the first
-    argument is an array. `fake` takes tensors without elements and returns such ones."""
+def operator(schema: str, *, fake: Function) -> Callable[[Function], Operator]:
+    """Decorates a function of arrays. `schema` is torch's, as in "(Tensor x, int dim=-1) ->
+    Tensor"; the first argument is an array. `fake` takes tensors without elements and returns such
+    ones."""
 
-    def decorate(function: Callable[..., Any]) -> Operator:
+    def decorate(function: Function) -> Operator:
         return Operator(function, schema, fake)
 
     return decorate
@@ -77,8 +94,3 @@ def like(x: Any, *_: Any) -> Any:
     """The fake of operators that return a contiguous tensor of the first argument's type and
     shape."""
     return x.new_empty(x.shape)
-
-
-def _is_tensor(value: Any) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(value, torch.Tensor)

@@ -51,7 +51,7 @@ class Normalizer(NamedTuple):
     def apply(self, numbers: Any, log: bool) -> Any:
         """The softmax of some of the numbers, or its logarithm."""
         if log:
-            return numbers - (self.bound + fx.log(self.total))
+            return (numbers - self.bound) - fx.log(self.total)
         return exp(numbers - self.bound) * (1 / self.total)
 
 

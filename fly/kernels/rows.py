@@ -18,7 +18,7 @@ import fly.expr as fx
 
 WIDEST = 16  # bytes of an access
 LANES = 64  # of the widest wave: blocks are whole waves on every target
-LEAST_ITEMS, MOST_ITEMS = 8, 32  # of a thread, in registers
+ITEMS, MOST_ITEMS = 8, 32  # of a thread, usually and at most: they are in registers
 MOST_THREADS = 1024
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -59,9 +59,10 @@ def _plan(columns: int, aligned: int) -> Plan:
     object, which calls of `@fly.jit` functions find fastest."""
     vector = math.gcd(columns, aligned)
     count = max(1, -(-columns // vector))
+    least = min(ITEMS // vector, _power(-(-count // LANES)))  # a short row needs fewer
     choices = [
         (threads, vectors)
-        for vectors in _powers(max(1, LEAST_ITEMS // vector), MOST_ITEMS // vector)
+        for vectors in _powers(max(1, least), MOST_ITEMS // vector)
         if (threads := _waves(-(-count // vectors))) <= MOST_THREADS
     ]
     if not choices:
@@ -69,6 +70,11 @@ def _plan(columns: int, aligned: int) -> Plan:
     exact = [choice for choice in choices if math.prod(choice) == count]
     threads, vectors = (exact or choices)[0]
     return Plan(threads, vector, vectors, True, bool(exact))
+
+
+def _power(number: int) -> int:
+    """The least power of two that is not less than a number."""
+    return 1 << (number - 1).bit_length()
 
 
 def _powers(least: int, most: int) -> list[int]:
@@ -91,7 +97,8 @@ def _aligned(matrix: Any) -> int:
 
 def along(dim: int, function: Callable[..., Any], *arrays: Any) -> Any:
     """Calls a function of matrices, whose rows are slices of `arrays` along a dimension, and gives
-    the matrix that it returns the arrays' shape. Copies what can't be seen as such a matrix.
+    the matrix that it returns the arrays' shape, contiguous. Copies what can't be seen as such a
+    matrix.
 
     UsageError for arrays of no dimension or of different shapes, and for other dimensions.
     """
@@ -103,16 +110,21 @@ def along(dim: int, function: Callable[..., Any], *arrays: Any) -> Any:
         raise UsageError(f"the arrays have different shapes: {shapes}")
     turned = [array.swapaxes(dim, -1) for array in arrays]
     made = function(*map(as_matrix, turned))
-    return made.reshape(turned[0].shape).swapaxes(dim, -1)
+    return contiguous(made.reshape(turned[0].shape).swapaxes(dim, -1))
 
 
 def as_matrix(x: Any) -> Any:
     """An array of one or more dimensions as a matrix, whose rows are along the last dimension and
     have adjacent elements."""
     x = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
-    if x.shape[1] < 2 or _steps(x)[-1] == 1:
-        return x
-    return x.contiguous() if hasattr(x, "contiguous") else x.copy()
+    return x if x.shape[1] < 2 or _steps(x)[-1] == 1 else contiguous(x)
+
+
+def contiguous(x: Any) -> Any:
+    """An array with its elements in C order, copied if it isn't so."""
+    if hasattr(x, "contiguous"):  # torch's
+        return x.contiguous()
+    return x if x.flags.c_contiguous else x.copy("C")
 
 
 def _steps(x: Any) -> list[int]:
