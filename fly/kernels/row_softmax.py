@@ -11,8 +11,10 @@ from typing import Any, NamedTuple
 
 import fly
 import fly.expr as fx
+from fly.kernels.arrays import along
 from fly.kernels.operators import like, operator
-from fly.kernels.rows import Matrix, Plan, Row, along, plan
+from fly.kernels.row_plans import Plan, plan
+from fly.kernels.rows import Matrix, Row
 
 # The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
 LOWEST = {32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
@@ -57,18 +59,10 @@ class Normalizer(NamedTuple):
 
 @fly.kernel
 def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
-    row, lowest = Row(plan, X.shape[1]), float("-inf")
-    if plan.fits:
-        x = row.load(X, lowest)
-        row.store(Y, Normalizer.of(x).over_block().apply(x, log))
-    else:
-        normalizer = Normalizer.of(row.load(X, lowest))
-        for first in range(plan.tile, X.shape[1], plan.tile):
-            normalizer = normalizer.merge(Normalizer.of(row.at(first).load(X, lowest)))
-        normalizer = normalizer.over_block()
-        for first in range(0, X.shape[1], plan.tile):
-            tile = row.at(first)
-            tile.store(Y, normalizer.apply(tile.load(X), log))
+    row = Row(plan, X.shape[1])
+    x = row.read(X, float("-inf"))
+    normalizer = row.fold(Normalizer.of, Normalizer.merge, x).over_block()
+    row.write(Y, lambda x: normalizer.apply(x, log), x)
 
 
 @fly.kernel
@@ -79,27 +73,14 @@ def softmax_backward_kernel(
     log: fx.Constexpr[bool],
     plan: fx.Constexpr[Plan],
 ):
-    def weighted(gradient, y):
-        """What is summed along a row."""
-        return gradient if log else gradient * y
-
-    def result(gradient, y, total):
-        return gradient - exp(y) * total if log else y * (gradient - total)
-
     row = Row(plan, Y.shape[1])
-    if plan.fits:
-        gradient, y = row.load(dY), row.load(Y)
-        total = fx.block.reduce(weighted(gradient, y).reduce("add"))
-        row.store(dX, result(gradient, y, total))
+    dy, y = row.read(dY), row.read(Y)
+    if log:
+        total = row.sum(lambda dy: dy, dy)
+        row.write(dX, lambda dy, y: dy - exp(y) * total, dy, y)
     else:
-        total = weighted(row.load(dY), row.load(Y)).reduce("add")
-        for first in range(plan.tile, Y.shape[1], plan.tile):
-            tile = row.at(first)
-            total += weighted(tile.load(dY), tile.load(Y)).reduce("add")
-        total = fx.block.reduce(total)
-        for first in range(0, Y.shape[1], plan.tile):
-            tile = row.at(first)
-            tile.store(dX, result(tile.load(dY), tile.load(Y), total))
+        total = row.sum(lambda dy, y: dy * y, dy, y)
+        row.write(dX, lambda dy, y: y * (dy - total), dy, y)
 
 
 @fly.jit
