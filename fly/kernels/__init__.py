@@ -10,13 +10,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-# The module of each function.
-_MODULES = {
-    "softmax": "row_softmax",
-    "log_softmax": "row_softmax",
-    "softmax_backward": "row_softmax",
-    "log_softmax_backward": "row_softmax",
+# The functions of each module. None has the name of a module.
+_FUNCTIONS = {
+    "normalization": """
+        layer_norm rms_norm add_layer_norm add_rms_norm norm_backward
+        layer_norm_quantized rms_norm_quantized add_rms_norm_quantized
+    """,
+    "quantization": "quantize_rows",
+    "row_softmax": "softmax log_softmax softmax_backward log_softmax_backward",
 }
+_MODULES = {name: module for module, names in _FUNCTIONS.items() for name in names.split()}
 __all__ = list(_MODULES)
 
 

@@ -19,17 +19,33 @@ def along(dim: int, function: Callable[..., Any], *arrays: Any) -> Any:
     shape = tuple(arrays[0].shape)
     if not -len(shape) <= dim < len(shape):
         raise UsageError(f"dim is {dim}, and the array has {len(shape)} dimensions")
-    if any(tuple(array.shape) != shape for array in arrays):
-        shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
-        raise UsageError(f"the arrays have different shapes: {shapes}")
+    check_shapes(*arrays)
     turned = [array.swapaxes(dim, -1) for array in arrays]
     made = function(*map(as_matrix, turned))
     return contiguous(made.reshape(turned[0].shape).swapaxes(dim, -1))
 
 
+def check_shapes(*arrays: Any) -> None:
+    """Raises UsageError for arrays of different shapes."""
+    shapes = [tuple(array.shape) for array in arrays]
+    if len(set(shapes)) > 1:
+        raise UsageError(f"the arrays have different shapes: {', '.join(map(str, shapes))}")
+
+
+def check_vectors(x: Any, **vectors: Any) -> None:
+    """Raises UsageError for vectors other than None that are not as long as an array's rows."""
+    for name, vector in vectors.items():
+        if vector is not None and tuple(vector.shape) != (x.shape[-1],):
+            raise UsageError(
+                f"{name} has the shape {tuple(vector.shape)}, and a row {x.shape[-1]} elements"
+            )
+
+
 def as_matrix(x: Any) -> Any:
     """An array of one or more dimensions as a matrix, whose rows are along the last dimension and
-    have adjacent elements."""
+    have adjacent elements. UsageError for an array without dimensions."""
+    if x.ndim == 0:
+        raise UsageError("the array has no dimension")
     x = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
     return x if x.shape[1] < 2 or strides(x)[-1] == 1 else contiguous(x)
 

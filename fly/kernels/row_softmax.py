@@ -62,7 +62,7 @@ def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx
     row = Row(plan, X.shape[1])
     x = row.read(X, float("-inf"))
     normalizer = row.fold(Normalizer.of, Normalizer.merge, x).over_block()
-    row.write(Y, lambda x: normalizer.apply(x, log), x)
+    row.write(Y, row.map(lambda x: normalizer.apply(x, log), x))
 
 
 @fly.kernel
@@ -76,11 +76,12 @@ def softmax_backward_kernel(
     row = Row(plan, Y.shape[1])
     dy, y = row.read(dY), row.read(Y)
     if log:
-        total = row.sum(lambda dy: dy, dy)
-        row.write(dX, lambda dy, y: dy - exp(y) * total, dy, y)
+        total = row.sum(dy)
+        dx = row.map(lambda dy, y: dy - exp(y) * total, dy, y)
     else:
-        total = row.sum(lambda dy, y: dy * y, dy, y)
-        row.write(dX, lambda dy, y: y * (dy - total), dy, y)
+        total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
+        dx = row.map(lambda dy, y: y * (dy - total), dy, y)
+    row.write(dX, dx)
 
 
 @fly.jit

@@ -4,8 +4,8 @@ A kernel says what it computes of a row's elements, once for rows of all lengths
 
     row = Row(plan, X.shape[1])
     x = row.read(X)
-    mean = row.sum(lambda x: x, x) / X.shape[1]
-    row.write(Y, lambda x: x - mean, x)
+    mean = row.mean(x)
+    row.write(Y, row.map(lambda x: x - mean, x))
 
 A row that fits into the block's registers is loaded once; of a longer one the block takes tiles,
 and loads them again each time. Of each tile, a thread has `vectors` vectors of adjacent elements:
@@ -34,52 +34,56 @@ class Row:
     def read(self, tensor: Any, default: float = 0.0) -> Line:
         """The row of a matrix, or a vector that is as long as a row. Elements beyond its end, which
         threads may have, are `default`."""
-        return Line(self, tensor, default)
+        return Line(self, lambda first: Tile(self, first).load(tensor, default))
 
-    def fold(self, function: Callable[..., Any], merge: Callable[..., Any], *lines: Line) -> Any:
-        """Each thread's value: `function` of its elements, as vectors, merged over the tiles."""
-        value = function(*[line.at(0) for line in lines])
+    def map(self, function: Callable[..., Any], *lines: Line) -> Line:
+        """`function` of all elements."""
+        return Line(self, lambda first: function(*[line.at(first) for line in lines]))
+
+    def fold(self, function: Callable[..., Any], merge: Callable[..., Any], line: Line) -> Any:
+        """Each thread's value: `function` of its elements, merged over the tiles."""
+        value = function(line.at(0))
         if not self.plan.fits:
             for first in range(self.plan.tile, self.columns, self.plan.tile):
-                value = merge(value, function(*[line.at(first) for line in lines]))
+                value = merge(value, function(line.at(first)))
         return value
 
-    def sum(self, function: Callable[..., Any], *lines: Line) -> Any:
-        """The sum of `function` of all elements, for all threads."""
-        if self.plan.fits:
-            own = self._total(0, function, lines)
-        else:
-            own = wide_type(lines[0].tensor.dtype)(0)
-            for first in range(0, self.columns, self.plan.tile):
-                own += self._total(first, function, lines)
+    def sum(self, line: Line) -> Any:
+        """The sum of all elements, for all threads."""
+        own = Tile(self, 0).within(line.at(0)).reduce("add")
+        if not self.plan.fits:
+            for first in range(self.plan.tile, self.columns, self.plan.tile):
+                own += Tile(self, first).within(line.at(first)).reduce("add")
         return fx.block.reduce(own)
 
-    def _total(self, first: Any, function: Callable[..., Any], lines: tuple[Line, ...]) -> Any:
-        values = function(*[line.at(first) for line in lines])
-        return Tile(self, first).within(values).reduce("add")
+    def maximum(self, line: Line) -> Any:
+        """The greatest of all elements and 0, for all threads; NaN if one is NaN."""
+        return fx.block.reduce(self.fold(lambda x: x.reduce("max"), fx.maximum, line), "max")
 
-    def write(self, tensor: Any, function: Callable[..., Any], *lines: Line) -> None:
-        """Stores `function` of all elements to the row of a matrix."""
+    def mean(self, line: Line) -> Any:
+        """The mean of all elements, for all threads."""
+        return self.sum(line) / self.columns
+
+    def write(self, tensor: Any, line: Line) -> None:
+        """Stores all elements to the row of a matrix."""
         if self.plan.fits:
-            Tile(self, 0).store(tensor, function(*[line.at(0) for line in lines]))
+            Tile(self, 0).store(tensor, line.at(0))
         else:
             for first in range(0, self.columns, self.plan.tile):
-                Tile(self, first).store(tensor, function(*[line.at(first) for line in lines]))
+                Tile(self, first).store(tensor, line.at(first))
 
 
 class Line:
-    """A row's elements of one tensor, which stay in registers if the row fits."""
+    """A row's elements of a tensor, or of what is computed of tensors. They are in registers if the
+    row fits, and computed again for each use if it does not."""
 
-    def __init__(self, row: Row, tensor: Any, default: float):
-        self.row, self.tensor, self.default = row, tensor, default
-        self.held = Tile(row, 0).load(tensor, default) if row.plan.fits else None
+    def __init__(self, row: Row, make: Callable[[Any], Any]):
+        self.make = make
+        self.held = make(0) if row.plan.fits else None
 
     def at(self, first: Any) -> Any:
-        """The thread's elements of the tile from element `first` on, an fx.Vector of
-        `wide_type`."""
-        if self.held is not None:
-            return self.held
-        return Tile(self.row, first).load(self.tensor, self.default)
+        """The thread's elements of the tile from element `first` on: an fx.Vector."""
+        return self.make(first) if self.held is None else self.held
 
 
 class Tile:
