@@ -12,6 +12,7 @@ from typing import Any
 
 # The functions of each module. None has the name of a module.
 _FUNCTIONS = {
+    "cross_entropies": "cross_entropy cross_entropy_rows cross_entropy_backward",
     "normalization": """
         layer_norm rms_norm add_layer_norm add_rms_norm norm_backward
         layer_norm_quantized rms_norm_quantized add_rms_norm_quantized

@@ -36,6 +36,10 @@ class Row:
         threads may have, are `default`."""
         return Line(self, lambda first: Tile(self, first).load(tensor, default))
 
+    def places(self) -> Line:
+        """The numbers of the columns, as Int32."""
+        return Line(self, lambda first: Tile(self, first).places())
+
     def map(self, function: Callable[..., Any], *lines: Line) -> Line:
         """`function` of all elements."""
         return Line(self, lambda first: function(*[line.at(first) for line in lines]))
@@ -106,6 +110,19 @@ class Tile:
         held.store(values.to(tensor.dtype))
         self._copy(held, self._part(tensor))
 
+    def places(self) -> Any:
+        """The columns of the thread's elements."""
+        plan, held = self.plan, self._registers(fx.Int32)
+        for i in fx.range_constexpr(plan.vectors):
+            for j in fx.range_constexpr(plan.vector):
+                held[j, i] = self._place(i) + j
+        return held.load()
+
+    def _place(self, i: int) -> Any:
+        """The column of the thread's vector i."""
+        plan = self.plan
+        return self.first + (i * plan.threads + fx.thread_idx.x) * plan.vector
+
     def within(self, values: Any) -> Any:
         """The thread's elements, and 0 for those beyond the row's end."""
         if self.plan.whole:
@@ -135,11 +152,9 @@ class Tile:
 
     def _inside(self) -> Any:
         """Which of the thread's vectors lie in the row, whose length is a multiple of theirs."""
-        plan = self.plan
-        inside = fx.make_rmem_tensor(plan.vectors, fx.Boolean)
-        for i in fx.range_constexpr(plan.vectors):
-            place = self.first + (i * plan.threads + fx.thread_idx.x) * plan.vector
-            inside[i] = place < self.columns
+        inside = fx.make_rmem_tensor(self.plan.vectors, fx.Boolean)
+        for i in fx.range_constexpr(self.plan.vectors):
+            inside[i] = self._place(i) < self.columns
         return inside
 
 
