@@ -28,10 +28,14 @@ def error(found: torch.Tensor, exact: torch.Tensor) -> float:
 
 
 def judge(
-    found: Any, reference: Callable[..., Any], *arguments: Any, same_type: bool = True
+    found: Any,
+    reference: Callable[..., Any],
+    *arguments: Any,
+    same_type: bool = True,
+    roundings: float = ROUNDINGS,
 ) -> None:
     """Compares results with `reference(*arguments)` in f64. Allowed is SLACK times the error that
-    the reference has in the arguments' own type."""
+    the reference has in the arguments' own type, and so many roundings of the greatest number."""
     exact = reference(*map(_double, arguments))
     own = reference(*arguments)
     several = (found, exact, own) if isinstance(exact, tuple) else ((found,), (exact,), (own,))
@@ -40,7 +44,7 @@ def judge(
             assert ours.dtype == torchs.dtype
         finite = right[right.isfinite()]
         greatest = float(finite.abs().max()) if finite.numel() else 0.0
-        allowed = SLACK * error(torchs, right) + ROUNDINGS * greatest * torch.finfo(ours.dtype).eps
+        allowed = SLACK * error(torchs, right) + roundings * greatest * torch.finfo(ours.dtype).eps
         assert (worst := error(ours, right)) <= allowed, f"{worst:.3g} > {allowed:.3g}"
 
 
