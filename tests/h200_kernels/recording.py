@@ -26,12 +26,12 @@ class Made(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What a program did. `launches` are JSON data. `result` is the name of the array that it
-    returned, if it returned one."""
+    """What a program did. `launches` are JSON data. `results` are the names of the arrays that it
+    returned."""
 
     launches: list[dict[str, Any]]
     made: list[Made]
-    result: str | None
+    results: list[str]
 
 
 class Tensor(NamedTuple):
@@ -122,5 +122,6 @@ def record(program: Program, values: Mapping[str, Any]) -> Recorded:
     }
     machine: Any = recorder
     result = interpreter.run(program, machine, arguments)
-    assert result is None or isinstance(result, Tensor), "a program returns one tensor, or none"
-    return Recorded(recorder.launches, recorder.made, result and result.name)
+    several = result if isinstance(result, tuple) and not isinstance(result, Tensor) else (result,)
+    names = [one.name for one in several if isinstance(one, Tensor)]
+    return Recorded(recorder.launches, recorder.made, names)
