@@ -23,7 +23,8 @@ def reduce(value: Any, op: Operation = "add", *, barrier: bool = True) -> Any:
     behind one. Deterministic: the tree is fixed by the block's size and the wave's, and all threads
     get the same bits. Cost: a wave's reduction, one value in shared memory for each wave, 2
     barriers, and reading the waves' values, each by one operation, or in blocks of 512 and 1024
-    threads by log2(waves) operations; no memory and no barrier for a block of one wave. As CUB's BlockReduce with BLOCK_REDUCE_WARP_REDUCTIONS.
+    threads by log2(waves) operations; no memory and no barrier for a block of one wave. As CUB's
+    BlockReduce with BLOCK_REDUCE_WARP_REDUCTIONS.
     """
     size = threads.size(_WHAT)
     items = [checked(op, item, _WHAT) for item in threads.items_of(value, _WHAT)]
