@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from fly_trace.atoms.movement import *  # noqa: F403
     from fly_trace.atoms.tiled import *  # noqa: F403
     from fly_trace.control.compile_time import *  # noqa: F403
+    from fly_trace.expr import ffi as ffi
     from fly_trace.expr import gpu as gpu
     from fly_trace.expr import math as math
     from fly_trace.expr.gpu import *  # noqa: F403
@@ -129,6 +130,7 @@ _HOMES = {name: module for module, names in NAMES.items() for name in names.spli
 # `fx.NAME` → module.
 _MODULES = {
     "gpu": "fly_trace.expr.gpu",
+    "ffi": "fly_trace.expr.ffi",
     "math": "fly_trace.expr.math",
     "block": "fly_trace.primitives.block",
     "random": "fly_trace.primitives.random",
