@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fly_trace.expr import math as math
     from fly_trace.expr.gpu import *  # noqa: F403
     from fly_trace.expr.math import *  # noqa: F403
+    from fly_trace.gpu.assertions import *  # noqa: F403
     from fly_trace.gpu.assumptions import *  # noqa: F403
     from fly_trace.gpu.inline_assembly import *  # noqa: F403
     from fly_trace.host.allocation import *  # noqa: F403
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
 
 # Module → the names it exports to fx, as in its `__all__`.
 NAMES = {
+    "fly_trace.gpu.assertions": "assert_finite assert_in_bounds assert_uniform",
     "fly_trace.gpu.assumptions": "assume",
     "fly_trace.gpu.inline_assembly": "inline_asm",
     "fly_trace.atoms.atom": """
