@@ -11,14 +11,13 @@ puts the table into the page; a test compares them. No GPU is needed.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import executed
 import numpy as np
 from fly_run.devices.options import Options
-from fly_run.emulator.isa.instruction import Instruction
-from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
 
 import fly
 import fly.expr as fx
@@ -55,43 +54,14 @@ def cost(
     cost_kernel(A, B, make, items).launch(grid=1, block=block)
 
 
-class Counter:
-    """Counts what a launch executes."""
-
-    def __init__(self) -> None:
-        self.lds = 0
-        self.found: dict[str, int] = {}
-
-    def begin(self, launch: Launch) -> None:
-        self.lds = launch.lds
-
-    def wants(self, instruction: Instruction) -> Wants:
-        return Wants.COUNT
-
-    def before(self, wave: WaveView, instruction: Instruction) -> None:
-        """Not called, because `wants` never asks for it."""
-
-    def after(self, wave: WaveView, instruction: Instruction) -> None:
-        """Not called, because `wants` never asks for it."""
-
-    def end(self, executed: int, counts: Sequence[Count]) -> None:
-        for one in counts:
-            name = one.instruction.mnemonic
-            self.found[name] = self.found.get(name, 0) + one.times
-
-
 def measured(make: Make, dtype: str, block: int, items: int) -> np.ndarray:
     """Instructions, accesses of LDS and barriers of a wave; bytes of LDS."""
     given = ((np.arange(block * items) * 37) % 101).astype(dtype)
     compiled = cost.compile(given, np.zeros_like(given), make, items, block, target=TARGET)
-    counter = Counter()
+    counter = executed.Counter()
     values = {"A": given, "B": np.zeros_like(given)}
     compiled.run(values, device="emulator", options=Options(observers=(counter,)))
-    waves, found = block // LANES, counter.found
-    barriers = found.get("s_barrier", 0)
-    lds = sum(times for name, times in found.items() if name.startswith("ds_"))
-    totals = [sum(found.values()), lds, barriers]
-    return np.array([*(round(total / waves) for total in totals), counter.lds])
+    return np.array([*executed.totals(counter.found, block // LANES), counter.lds])
 
 
 def _function(a: Any, b: Any) -> Any:

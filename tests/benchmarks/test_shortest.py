@@ -74,6 +74,10 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
             "| `fx.block.reduce(x)` | 256 | 4": r"\| [1-9]\d* \| 2 \| 2 \| 32 \|",
         },
     ),
+    "primitive_peers": (
+        "",
+        {"| `fx.block.sort(x)` | `tl.sort(x)` | u4 | 256": r"\| 1 \| [1-9]\d* \| – \| [1-9]\d* .*"},
+    ),
     "insertion": (
         "--repeats 1",
         {
@@ -108,7 +112,7 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
     ),
 }
 # What needs a GPU, a peer, or is imported by the others.
-ELSEWHERE = {"flydsl_algebra", "flydsl_tiles", "launch_peers"}
+ELSEWHERE = {"executed", "flydsl_algebra", "flydsl_tiles", "launch_peers"}
 
 
 def test_every_benchmark_is_here():

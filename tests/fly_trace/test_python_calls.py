@@ -109,10 +109,10 @@ def test_another_thread_runs_the_function_as_it_is(tmp_path: Path) -> None:
 
 
 def test_defaults_keywords_closures_and_errors() -> None:
-    held = 3
+    held, arguments, named = 3, 4, 5
 
     def function(a, /, b=2, *rest, c, d=5, **more):
-        return a, b, rest, c, d, more, held
+        return a, b, rest, c, d, more, held, arguments, named
 
     expected = function(1, 7, 8, c=4, x=9), function(1, c=2)
     stand_ins.replace(function)

@@ -16,7 +16,7 @@ from primitives.test_warp import FLOATS, INTEGERS, NUMPY, cases, few, special
 
 on_targets = pytest.mark.parametrize("target", TARGETS)
 # One wave and several, whole and not, in one dimension and in three.
-blocks = st.sampled_from([1, 32, 64, 256, 96, 37, 100, (8, 16, 1), (3, 5, 7), (16, 2, 3)])
+blocks = st.sampled_from([1, 32, 64, 256, 512, 96, 37, 100, (8, 16, 1), (3, 5, 7), (16, 2, 3)])
 seeds = st.integers(0, 2**32 - 1)
 
 
@@ -173,6 +173,53 @@ def test_sort(target, dtype, block, items, descending, seed):
     np.testing.assert_array_equal(y, wanted[::-1] if descending else wanted)
 
 
+# By a network: one wave of each target, several, a part of one, and three dimensions.
+@on_targets
+@settings(few, max_examples=3)
+@given(
+    st.sampled_from(["u4", "i4", "f4", "i8", "f8", "i2"]),
+    st.sampled_from([1, 8, 32, 64, 128, 256, (4, 8, 4)]),
+    st.sampled_from([1, 2, 4]),
+    st.booleans(),
+    st.booleans(),
+    seeds,
+)
+def test_sort_of_a_power_of_two_of_keys(target, dtype, block, items, descending, ragged, seed):
+    count = items * threads_of(block)
+    valid = max(1, count - seed % count) if ragged else count
+    x = numbers(dtype, count, seed)
+    x = special(x) if count > 9 else x
+    y = np.zeros_like(x)
+
+    def body(A, B):
+        own = fx.block.load(A, items)
+        found = fx.block.sort(own, descending=descending, valid=valid if ragged else None)
+        fx.block.store(B, found, valid=valid)
+
+    run(body, x, y, block=block, target=target)
+    wanted = np.sort(x[:valid])
+    np.testing.assert_array_equal(y[:valid], wanted[::-1] if descending else wanted)
+    assert not y[valid:].any()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+@pytest.mark.parametrize("block", [512, 1024])
+def test_the_largest_blocks(target, block):
+    x = numbers("f4", 2 * block, 12)
+    y, z = np.zeros_like(x), np.zeros((2, block), "f4")
+
+    def body(A, B, C):
+        own = fx.block.load(A, 2)
+        fx.block.store(B, fx.block.sort(own))
+        C[0, fx.thread_idx.x] = fx.block.reduce(own)
+        C[1, fx.thread_idx.x] = fx.block.reduce(own, "max")
+
+    run(body, x, y, z, block=block, target=target)
+    np.testing.assert_array_equal(y, np.sort(x))
+    np.testing.assert_array_equal(z, np.repeat([[x.sum()], [x.max()]], block, 1))
+
+
 @on_targets
 @pytest.mark.parametrize(("block", "items", "count"), [(64, 1, 50), (96, 3, 200), (100, 2, 200)])
 def test_sort_of_pairs_is_stable_and_takes_ragged_data(target, block, items, count):
@@ -215,7 +262,7 @@ def test_sort_by_some_bits(target, begin, end):
 @given(
     st.sampled_from(["i2", "u4", "f4", "i8", "f8"]),
     st.sampled_from([64, 37, (3, 5, 7), 256]),
-    st.integers(1, 3),
+    st.sampled_from([1, 2, 3, 11]),
     st.integers(1, 5),
     st.booleans(),
     seeds,

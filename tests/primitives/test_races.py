@@ -52,6 +52,21 @@ def test_repeated_calls(name, target, block):
     assert y.any()
 
 
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100"])
+def test_a_sort_by_a_network(target):
+    x = np.random.default_rng(2).integers(0, 99, 128).astype("i4")
+    y = np.zeros_like(x)
+
+    def body(A, B):
+        key = A[fx.thread_idx.x]
+        for _ in range(2):
+            key = 99 - fx.block.sort(key)
+        B[fx.thread_idx.x] = key
+
+    run(body, x, y, block=128, target=target)
+    np.testing.assert_array_equal(y, np.sort(x)[::-1])
+
+
 def test_a_race_would_be_found():
     x = np.arange(256, dtype="i4")
     y = np.zeros_like(x)

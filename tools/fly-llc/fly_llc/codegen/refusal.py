@@ -1,6 +1,6 @@
 """Converts llc's error messages to this project's errors.
 
-llc reports errors in ten forms (LLVM 22):
+llc reports errors in eleven forms (LLVM 22):
 
     llc: error: llc: <stdin>:8:13: error: expected type          the parser, with source and caret
     error: <stdin>:97:12: …   error: YAML:40:8: …                 the MIR parser
@@ -8,6 +8,7 @@ llc reports errors in ten forms (LLVM 22):
     error: kernel.py:12:3: in function k void (ptr): unsupported  a target's refusal, with the place
     error: <unknown>:0:0: local memory (400000) exceeds limit     from debug info, or without any
     <inline asm>:1:2: error: invalid instruction                  the assembler
+    error: couldn't allocate output register for constraint 'q'   inline assembly, of no line
     *** Bad machine code: …\\n- function: k\\n- instruction: …     the machine verifier, on MIR
     LLVM ERROR: Cannot select: intrinsic %llvm.amdgcn.tanh        an abort, with a stack dump
     llc: Unknown command line argument '-x'.  Try: …              the command line
@@ -26,8 +27,11 @@ from fly_common.diagnostics import Warning
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
 from fly_common.quoting import quoted
 
+from fly_llc.codegen import inline_assembly
+
 _AT_INPUT = re.compile(r"(?:<stdin>|YAML):(?P<line>\d+):(?P<column>\d+): (?:error: )?(?P<what>.+)")
 _AT_ASM = re.compile(r"<inline asm>:(?P<line>\d+):(?P<column>\d+): error: (?P<what>.+)")
+_CONSTRAINT = re.compile(r"^error: (?P<what>.* constraint '(?P<constraint>[^']+)'.*)", re.MULTILINE)
 _AT_SOURCE = re.compile(r"^error: (?P<file>[^\n:]+):(?P<line>\d+):(?P<column>\d+): (?P<what>.+)")
 _PLAIN = re.compile(r"^(?:llc: )?error: (?:llc: )?(?:<(?:stdin|unknown)>:(?:0:0:)? )?(?P<what>.+)")
 _ABORT = re.compile(r"^LLVM ERROR: (?P<what>.+)", re.MULTILINE)
@@ -94,7 +98,10 @@ def explain(stderr: str, text: str, name: str, cpu: str, signal: int | None = No
         what = f"bad machine code in {match['name']}: {match['what']}{shown}"
         return InputError(what, place=Place(name))
     if match := _AT_ASM.search(stderr):
-        return _in_assembly(match, stderr, name)
+        return _in_assembly(match, stderr, text, name)
+    if match := _CONSTRAINT.search(stderr):
+        place = inline_assembly.place_of_constraint(text, match["constraint"])
+        return InputError(f"in inline assembly: {match['what']}", place=place or Place(name))
     if match := _AT_INPUT.search(stderr):
         place = _place(name, text, int(match["line"]), int(match["column"]))
         return InputError(match["what"], place=place)
@@ -153,13 +160,14 @@ def _squeezed(line: str) -> str:
     return re.sub(r"\s+", "", line.partition(";")[0])
 
 
-def _in_assembly(match: re.Match[str], stderr: str, name: str) -> InputError:
+def _in_assembly(match: re.Match[str], stderr: str, source: str, name: str) -> InputError:
     """The assembler counts lines within one piece of assembly, and prints the source line below."""
     rest = stderr[match.end() :].split("\n")
-    text = rest[1].rstrip() if len(rest) > 1 else ""
+    text = rest[1].strip() if len(rest) > 1 else ""
+    place = inline_assembly.place_of_line(source, text) if text else None
     return InputError(
-        f"in inline assembly: {match['what']}: {text.strip()}" if text else match["what"],
-        place=Place(name),
+        f"in inline assembly: {match['what']}: {text}" if text else match["what"],
+        place=place or Place(name),
     )
 
 

@@ -13,7 +13,7 @@ from fly_backend import registry
 from fly_common.errors import InputError
 from fly_target.target import Target
 
-from fly_opt.emission import call_scopes, llvm_text
+from fly_opt.emission import call_scopes, external_bitcode, llvm_text
 from fly_opt.ir.intrinsics import FLOAT_PARTS
 from fly_opt.lowering import interface
 from fly_opt.lowering.interface import Lowering
@@ -44,6 +44,7 @@ def emit(module: ir.Module, source: Source, observer: Observer) -> str:
     target = target_of(module.operation)
     with observer.timed("translate"):
         flat = _flatten(module, target, source)
+        functions = external_bitcode.taken(module.operation, flat, source)
         doubtful = _prepare(flat, source, interface.candidates(target), target)
         if doubtful:
             _try_in_child(flat, source)
@@ -56,6 +57,9 @@ def emit(module: ir.Module, source: Source, observer: Observer) -> str:
     if target is None:
         return text
     lowering = interface.of_target(target)
+    if functions:
+        with observer.timed("external bitcode"):
+            text = external_bitcode.link(text, functions, target)
     if needed := lowering.needed_functions(text):
         with observer.timed("device libraries"):
             text = lowering.link(text, needed, target)

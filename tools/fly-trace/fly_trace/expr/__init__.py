@@ -22,12 +22,15 @@ if TYPE_CHECKING:
     from fly_trace.atoms.atom import *  # noqa: F403
     from fly_trace.atoms.movement import *  # noqa: F403
     from fly_trace.atoms.tiled import *  # noqa: F403
+    from fly_trace.control.assertions import *  # noqa: F403
     from fly_trace.control.compile_time import *  # noqa: F403
+    from fly_trace.expr import ffi as ffi
     from fly_trace.expr import gpu as gpu
     from fly_trace.expr import math as math
     from fly_trace.expr.gpu import *  # noqa: F403
     from fly_trace.expr.math import *  # noqa: F403
     from fly_trace.gpu.assumptions import *  # noqa: F403
+    from fly_trace.gpu.inline_assembly import *  # noqa: F403
     from fly_trace.host.allocation import *  # noqa: F403
     from fly_trace.host.library_calls import *  # noqa: F403
     from fly_trace.layouts.coord_tensors import *  # noqa: F403
@@ -50,7 +53,9 @@ if TYPE_CHECKING:
 
 # Module → the names it exports to fx, as in its `__all__`.
 NAMES = {
+    "fly_trace.control.assertions": "assert_finite assert_in_bounds assert_uniform",
     "fly_trace.gpu.assumptions": "assume",
+    "fly_trace.gpu.inline_assembly": "inline_asm",
     "fly_trace.atoms.atom": """
         AtomicOp CopyAtom MmaAtom SyncScope UniversalAtomic UniversalAtomicAdd UniversalAtomicAnd
         UniversalAtomicDec UniversalAtomicInc UniversalAtomicMax UniversalAtomicMin
@@ -127,6 +132,7 @@ _HOMES = {name: module for module, names in NAMES.items() for name in names.spli
 # `fx.NAME` → module.
 _MODULES = {
     "gpu": "fly_trace.expr.gpu",
+    "ffi": "fly_trace.expr.ffi",
     "math": "fly_trace.expr.math",
     "block": "fly_trace.primitives.block",
     "random": "fly_trace.primitives.random",

@@ -9,7 +9,7 @@ from fly_trace import expr as fx
 from fly_trace.control import trees
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.primitives import lanes, ordering
+from fly_trace.primitives import exchange, lanes, ordering, threads
 from fly_trace.values.conversion import scalar
 
 _WHAT = "fx.warp.sort"
@@ -60,36 +60,81 @@ def _values(values: Any, several: bool, count: int) -> list[Any]:
 
 
 def sorted_items(items: list[Any], width: int | None) -> list[Any]:
-    """Sorts items, tuples whose first one or two integers are their order."""
-    count, most = len(items), 32 if width is None else width
-    for size in _STEPS:
-        if 1 < size <= count:
-            items = merged_within(items, size, size == count and most == 1)
+    """Sorts a wave's items, tuples whose first one or two integers are their order."""
+    most = 32 if width is None else width
+    lane = fx.lane_id()
+    items = sorted_in_lane(items, lane, most == 1)
     for group in _STEPS:
         if 1 < group <= most:
-            items = merged_across(items, group, width is not None and group == most)
+            items = merged_across(items, group, lane, width is not None and group == most)
     if width is None and fx.num_warp_threads() > 32:
-        items = merged_across(items, 64, True)
+        items = merged_across(items, 64, lane, True)
     return items
 
 
-def merged_across(items: list[Any], group: int, is_last: bool) -> list[Any]:
-    """Merges runs of half a group of lanes into runs of a group, of which every other one is in
-    reverse, unless it is the last step."""
-    lane = fx.lane_id()
-    rising = True if is_last else (lane & group) == 0
-    for step in reversed(_STEPS):
-        if step < group:
-            lower = (lane & step) == 0
-            keeps_lower = lower if isinstance(rising, bool) else lower == rising
-            items = [exchanged(item, step, keeps_lower) for item in items]
+def sorted_block(items: list[Any], size: int) -> list[Any]:
+    """Sorts the items of a block of `size` threads; both numbers are powers of two. Behind the
+    last access of shared memory is a barrier."""
+    if size <= threads.LEAST_WAVE:
+        return sorted_items(items, size)
+    tid = threads.index()
+    items = sorted_in_lane(items, tid, False)
+    group = 2
+    while group <= size:
+        items = merged_across(items, group, tid, group == size)
+        group = group * 2
+    return items
+
+
+def merged_across(items: list[Any], group: int, thread: Any, is_last: bool) -> list[Any]:
+    """Merges runs of half a group of threads into runs of a group, of which every other one is in
+    reverse, unless it is the last step. thread: the number in the wave, or in the block if a group
+    is longer than a wave may be."""
+    rising = True if is_last else (thread & group) == 0
+    step = group // 2
+    while step > 0:
+        lower = (thread & step) == 0
+        keeps_lower = lower if isinstance(rising, bool) else lower == rising
+        items = exchanged(items, step, thread, keeps_lower)
+        step = step // 2
     return merged_in_lane(items, len(items), rising)
 
 
-def merged_within(items: list[Any], size: int, is_last: bool) -> list[Any]:
+def exchanged(items: list[Any], step: int, thread: Any, keeps_lower: Any) -> list[Any]:
+    """The lower or the higher ones of a thread's items and its partner's."""
+    if step < threads.LEAST_WAVE:
+        return [kept(item, lanes.partner(item, step), keeps_lower) for item in items]
+    if step < threads.MOST_WAVE and fx.num_warp_threads() > step:
+        return [kept(item, lanes.shuffle_xor(item, step), keeps_lower) for item in items]
+    count = len(items)
+    others = [(thread ^ step) * count + i for i in range(count)]
+    places = exchange.blocked_places(count)
+    found = exchange.moved(items, places, others, barrier=True, always=True)
+    return [kept(a, b, keeps_lower) for a, b in zip(items, found, strict=True)]
+
+
+def kept(item: Any, other: Any, keeps_lower: Any) -> Any:
+    """The lower or the higher one of two items."""
+    if len(item) == 1:
+        low, high = fx.minimum(item[0], other[0]), fx.maximum(item[0], other[0])
+        return (fx.where(keeps_lower, low, high),)
+    return trees.select(is_before(other, item) == keeps_lower, other, item)
+
+
+def sorted_in_lane(items: list[Any], lane: Any, is_last: bool) -> list[Any]:
+    """Sorts the items of each lane, those of every other one in reverse, unless it is the last
+    step."""
+    count = len(items)
+    for size in _STEPS:
+        if 1 < size <= count:
+            items = merged_within(items, size, lane, size == count and is_last)
+    return items
+
+
+def merged_within(items: list[Any], size: int, lane: Any, is_last: bool) -> list[Any]:
     """Merges runs of half a size of a lane's items into runs of the size."""
     if size == len(items):
-        rising = True if is_last else (fx.lane_id() & 1) == 0
+        rising = True if is_last else (lane & 1) == 0
         return merged_in_lane(items, size, rising)
     made: list[Any] = []
     for first in fx.range_constexpr(0, len(items), size):
@@ -112,15 +157,6 @@ def merged_in_lane(items: list[Any], size: int, rising: Any) -> list[Any]:
                     found[low] = trees.select(swap, b, a)
                     found[low + step] = trees.select(swap, a, b)
     return found
-
-
-def exchanged(item: Any, step: int, keeps_lower: Any) -> Any:
-    """The lower or the higher of a lane's item and its partner's."""
-    other = lanes.partner(item, step) if step < 32 else lanes.shuffle_xor(item, step)
-    if len(item) == 1:
-        low, high = fx.minimum(item[0], other[0]), fx.maximum(item[0], other[0])
-        return (fx.where(keeps_lower, low, high),)
-    return trees.select(is_before(other, item) == keeps_lower, other, item)
 
 
 def is_before(a: Any, b: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from fly_trace.primitives.block_reductions import reduce
 from fly_trace.primitives.block_scans import exclusive_scan, inclusive_scan
+from fly_trace.primitives.block_sorts import sort
 from fly_trace.primitives.exchange import (
     blocked_to_striped,
     scatter_to_blocked,
@@ -9,7 +10,6 @@ from fly_trace.primitives.exchange import (
     striped_to_blocked,
 )
 from fly_trace.primitives.histograms import add_to_histogram, histogram, init_histogram
-from fly_trace.primitives.radix_sort import sort
 from fly_trace.primitives.selection import top_k
 from fly_trace.primitives.threads import index as thread_rank
 from fly_trace.primitives.transfers import load, store

@@ -9,6 +9,8 @@ from fly_trace.primitives import lanes, reductions, threads
 from fly_trace.primitives.operations import Operation, checked, combined
 
 _WHAT = "fx.block.reduce"
+# Blocks with 8 to 32 waves, a power of two: all lanes combine the waves' values in steps.
+_BUTTERFLY = (512, 1024)
 
 
 def reduce(value: Any, op: Operation = "add", *, barrier: bool = True) -> Any:
@@ -20,8 +22,9 @@ def reduce(value: Any, op: Operation = "add", *, barrier: bool = True) -> Any:
     barrier: False leaves out the last barrier; then the next primitive of the block has to be
     behind one. Deterministic: the tree is fixed by the block's size and the wave's, and all threads
     get the same bits. Cost: a wave's reduction, one value in shared memory for each wave, 2
-    barriers, and reading the waves' values, each by one operation; no memory and no barrier for a
-    block of one wave. As CUB's BlockReduce with BLOCK_REDUCE_WARP_REDUCTIONS.
+    barriers, and reading the waves' values, each by one operation, or in blocks of 512 and 1024
+    threads by log2(waves) operations; no memory and no barrier for a block of one wave. As CUB's
+    BlockReduce with BLOCK_REDUCE_WARP_REDUCTIONS.
     """
     size = threads.size(_WHAT)
     items = [checked(op, item, _WHAT) for item in threads.items_of(value, _WHAT)]
@@ -51,10 +54,16 @@ def across(value: Any, op: Operation, size: int, barrier: bool) -> Any:
     if threads.lane() == 0:
         threads.put(shared, threads.group(), value)
     fx.barrier()
-    found = threads.got(shared, 0, value)
-    for other in fx.range_constexpr(1, most):
-        if other < count:
-            found = combined(op, found, threads.got(shared, other, value))
+    if isinstance(op, str) and size in _BUTTERFLY:
+        found = threads.got(shared, fx.lane_id() & (count - 1), value)
+        for step in reductions.STEPS:
+            if step < most and step < count:
+                found = combined(op, found, reductions.other_group(found, step))
+    else:
+        found = threads.got(shared, 0, value)
+        for other in fx.range_constexpr(1, most):
+            if other < count:
+                found = combined(op, found, threads.got(shared, other, value))
     if barrier:
         fx.barrier()
     return found

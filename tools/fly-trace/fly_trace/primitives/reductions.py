@@ -39,15 +39,20 @@ def butterfly(value: Any, op: Operation, width: int | None) -> Any:
     """Combines groups by a commutative operation. All lanes get the result."""
     for step in STEPS[:4]:
         if width is None or step < width:
-            value = combined(op, value, lanes.partner(value, _PARTNERS[step]))
+            value = combined(op, value, other_group(value, step))
     if width is None and fx.num_warp_threads() > 32:
         # The sum gathers in the last lane. The values of the others are not used.
         value = combined(op, value, lanes.last_of_rows(value))
         value = combined(op, value, lanes.last_of_halves(value))
         value = lanes.of_lane(value, 63)
     elif width is None or width == 32:
-        value = combined(op, value, lanes.partner(value, _PARTNERS[16]))
+        value = combined(op, value, other_group(value, 16))
     return value
+
+
+def other_group(value: Any, step: int) -> Any:
+    """The value of the other one of two groups of `step` lanes, each of which has one value."""
+    return lanes.partner(value, _PARTNERS[step])
 
 
 def tree(value: Any, op: Operation, width: int | None, valid: Any) -> Any:

@@ -122,11 +122,12 @@ _PLACE = "what is called"
 def _template(names: tuple[str, ...]) -> CodeType:
     """Code with these free variables: a function's code must have those of its closure. A constant
     is in the place of what it calls."""
+    given = "*__fly_arguments__, **__fly_named__"  # no free variable has these names
     lines = [
         f"def factory({', '.join(names)}):",
-        "    def stand_in(*arguments, **named):",
+        f"    def stand_in({given}):",
         f"        if 0: {', '.join(names) or 'pass'}",
-        f"        return {_PLACE!r}.run(*arguments, **named)",
+        f"        return {_PLACE!r}.run({given})",
     ]
     code = compile("\n".join(lines), FILE, "exec", dont_inherit=True)
     for _ in range(2):
