@@ -25,6 +25,9 @@ _TRANSCENDENTAL = re.compile(r"v_(?:s_)?(?:exp|log|rcp|rsq|sqrt|sin|cos)_")
 # Waits for vector memory; the others are for LDS and scalar memory.
 _GLOBAL_WAIT = re.compile(r"vmcnt|vscnt|loadcnt|storecnt|samplecnt|bvhcnt")
 _NO_WAIT = re.compile(r"s_wait_(?:alu|idle|event)|s_wait_?depctr")
+_MEMORY = {"SMEM": "local", "LDS": "local"} | dict.fromkeys(
+    ("VMEM load", "VMEM store", "VMEM atomic"), "global"
+)
 # How long matrix instructions take beside those of 16-bit elements, by the format of A; others have
 # elements of 8 bits and fewer.
 _MATRIX_TIME = {"f16": 1.0, "bf16": 1.0, "xf32": 2.0, "f32": 8.0, "f64": 8.0}
@@ -71,10 +74,13 @@ class Counter:
 
 
 def work_of(launch: Launch, counts: Sequence[Count], held: Occupancy) -> Work:
-    """Sums what a launch did."""
+    """Sums what a launch did. Of the waits that follow a group of accesses, only the first one
+    counts: the accesses overlap. What is such a group is decided by the order of the code, not by
+    that of execution."""
     items = launch.block[0] * launch.block[1] * launch.block[2]
     workgroups = launch.grid[0] * launch.grid[1] * launch.grid[2]
     sums: dict[str, float] = {}
+    pending: set[str] = set()  # kinds of memory that were accessed since the last wait for it
 
     def add(name: str, amount: float) -> None:
         sums[name] = sums.get(name, 0) + amount
@@ -91,9 +97,16 @@ def work_of(launch: Launch, counts: Sequence[Count], held: Occupancy) -> Work:
             add("other", times)
         if kind == "barrier" and "signal" not in name:
             add("barriers", times)
-        if kind == "wait" and not _NO_WAIT.match(name):
-            is_global = _GLOBAL_WAIT.search(count.instruction.text)
-            add("global_waits" if is_global else "local_waits", times)
+        if kind in _MEMORY:
+            pending.add(_MEMORY[kind])
+        elif kind == "wait" and not _NO_WAIT.match(name):
+            of_global = _GLOBAL_WAIT.search(count.instruction.text) is not None
+            if of_global and "global" in pending:
+                add("global_waits", times)
+                pending.clear()
+            elif "local" in pending and (not of_global or "lgkmcnt" in count.instruction.text):
+                add("local_waits", times)
+                pending.discard("local")
         for access in count.accesses:
             if access.space == "LDS":
                 add("lds_cycles", access.units)

@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fly_backend import choice
 from fly_common.environment import Snapshot, watcher
 from fly_common.errors import FlyError, MissingError, UsageError
 from fly_common.quoting import quoted
@@ -22,7 +23,6 @@ from fly.call import arguments as reading
 from fly.call.compiled import Compiled
 from fly.call.function import JitFunction
 from fly.call.host_options import CompileOptions
-from fly.call.known_calls import VARIABLES
 from fly.call.tracebacks import hide_frames
 from fly.tune import winners
 from fly.tune.config import Config, Setting
@@ -34,6 +34,8 @@ from fly.tune.sweep import Candidate, Swept, none_usable, sweep
 VARIABLE = "FLY_AUTOTUNE"
 OFF, ON, REPORT = "off", "on", "report"
 _MODES = {"": OFF, "0": OFF, "1": ON, REPORT: REPORT}
+# The variables that choose the target, and where winners are.
+VARIABLES = (VARIABLE, choice.TARGET, choice.BACKEND, "FLY_CACHE_DIR")
 MOST_KNOWN = 4096  # kinds of calls that a function remembers the configuration of
 
 Prune = Callable[[list[Config], dict[str, Any]], Sequence[Config]]
@@ -71,7 +73,7 @@ class _State:
     calls are part of that one's dependencies."""
 
     __slots__ = (
-        *("plan", "_reader", "_known", "_files", "_variants", "_callers", "_busy"),
+        *("plan", "_reader", "_quick", "_known", "_files", "_variants", "_callers", "_busy"),
         *("_environment", "_seen"),
     )
 
@@ -89,14 +91,14 @@ class TunedFunction(_State, HostFunction):
         jit = plan.jit
         super().__init__(jit.function, jit.name, jit.options)
         self.plan = plan
-        self._reader = KeyReader(jit.function, self.parameters, plan.key)
+        self._reader = KeyReader(jit.function, self.parameters, plan.key, VARIABLES)
         self._known: dict[tuple[Any, ...], Callable[..., Any]] = {}
         self._files: dict[str, list[winners.Winner]] = {}
         self._variants: dict[Config, JitFunction] = {}
         self._callers: dict[Config, Callable[..., Any]] = {}
         self._busy = threading.RLock()
-        variables = (VARIABLE, "FLY_CACHE", "FLY_CACHE_DIR", *VARIABLES)
-        self._environment: Callable[[], Snapshot] = watcher(*variables)
+        self._quick = self._reader.quick
+        self._environment: Callable[[], Snapshot] = watcher(*VARIABLES)
         self._seen: Snapshot = ()
         # For functions that call this one while they are traced: part of their dependencies.
         self.constants = dict(self._fallback.constants)
@@ -131,9 +133,9 @@ class TunedFunction(_State, HostFunction):
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if tracing.active() is not None:
             return HostFunction.__call__(self, *arguments, **self.constants, **named)
-        if not named and self._environment() == self._seen:
+        if not named:
             try:
-                caller = self._known[self._reader.quick(*arguments)]
+                caller = self._known[self._quick(*arguments)]
             except Exception:  # a call of a kind that is not known, or a wrong one
                 pass
             else:
@@ -419,7 +421,7 @@ class TunedFunction(_State, HostFunction):
     def _remember(self, arguments: tuple[Any, ...], setting: Setting) -> None:
         """Has later calls like this one find their configuration at once."""
         try:
-            key = self._reader.quick(*arguments)
+            key = self._quick(*arguments)
             hash(key)
         except Exception:  # no key without a closer look, as for `from_dlpack`
             return

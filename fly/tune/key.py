@@ -17,6 +17,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from fly_common import environment
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 from fly_common.record import record
@@ -63,13 +64,15 @@ class Case:
 
 class KeyReader:
     """Reads keys of calls of `function`. `parameters` are those that a caller gives, in order;
-    configurations set the others."""
+    configurations set the others. Keys of different values of the environment's `variables`
+    differ."""
 
     def __init__(
         self,
         function: Any,
         parameters: Mapping[str, inspect.Parameter],
         expressions: Sequence[str],
+        variables: Sequence[str] = (),
     ):
         self.parameters = parameters
         self._expressions = tuple(expressions)
@@ -81,7 +84,10 @@ class KeyReader:
         self._names = names
         self._values = eval(f"lambda {', '.join(names)}: ({_listed(written)})", namespace)
         # What a call's key is made of, without a look at anything else: a winner is found by it.
-        quick = [*written, *_kinds(parameters)]
+        namespace["_get"], keys = environment.mapping(*variables)
+        namespace.update({f"_{number}": key for number, key in enumerate(keys)})
+        watched = [f"_get(_{number})" for number in range(len(keys))]
+        quick = [*written, *_kinds(parameters), *watched]
         self.quick: Callable[..., tuple[Any, ...]] = eval(
             f"lambda {signature_text(parameters, namespace)}: ({_listed(quick)})", namespace
         )
