@@ -245,7 +245,8 @@ class JitFunction(_Fast, HostFunction):
                 hint="set these options in the chain's stages: fly.chain(opt=…, llc=…)",
             )
         tuned = {**self.options["tuning"], **tuning.check(changed)}
-        return JitFunction(self.function, self.name, {**self.options, "tuning": tuned})
+        plain: Any = self.function
+        return JitFunction(plain, self.name, {**self.options, "tuning": tuned})
 
     def recipe(self) -> dict[str, Any] | None:
         """The arguments of `fly.chain` that make the function's chain in another process; None if

@@ -84,6 +84,8 @@ class Builders:
             if worker is None:
                 worker = self._here.worker = self._new()
             if worker is not None:
+                assert worker.stdin is not None
+                assert worker.stdout is not None
                 pickle.dump((recipe, module), worker.stdin)
                 worker.stdin.flush()
                 worker.stdout.read(1)

@@ -68,16 +68,16 @@ class Work:
     workgroups: int
     waves: int
     lanes: int
-    vector: int = 0
-    transcendental: int = 0
-    matrix_flops: float = 0.0
-    matrix: int = 0
-    other: int = 0
-    lds_cycles: int = 0
-    lines: int = 0
-    global_waits: int = 0
-    local_waits: int = 0
-    barriers: int = 0
+    vector: float = 0
+    transcendental: float = 0
+    matrix_flops: float = 0
+    matrix: float = 0
+    other: float = 0
+    lds_cycles: float = 0
+    lines: float = 0
+    global_waits: float = 0
+    local_waits: float = 0
+    barriers: float = 0
     shared_simds: int = 4
     units: int = 1
     resident: int = 1

@@ -15,7 +15,8 @@ from fly_trace.values.dtypes import DType
 from fly.call.arguments import is_stream
 from fly.call.function import JitFunction
 from fly.tune.config import Config, is_constant, setting_of, settings_of
-from fly.tune.function import Plan, Prune, TunedFunction
+from fly.tune.function import TunedFunction
+from fly.tune.plan import Plan, Prune
 
 
 def autotune(

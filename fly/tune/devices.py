@@ -17,7 +17,7 @@ _PRODUCT = re.compile(r"\w+:\d+ \((.+)\)")
 
 
 def device_name(function: JitFunction, chain: Chain, values: Iterable[Any]) -> str:
-    """"emulator", "cpu", or the product of a GPU. `values` are a call's arrays, as NumPy's."""
+    """ "emulator", "cpu", or the product of a GPU. `values` are a call's arrays, as NumPy's."""
     from fly_run.devices.registry import of_backend
     from fly_run.launch import runtime
 

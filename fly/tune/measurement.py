@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import Fault
-from fly_common.record import record
+from fly_common.record import fields_of, record
 from fly_host.program import Call as LibraryCall
 from fly_host.program import Tensor, every_step
 
@@ -31,17 +31,18 @@ TIMED = f"median of {REPETITIONS} repetitions after {WARM_UP}, by the device's e
 @record
 class Measurement:
     """What is known of a configuration: its `cost` in `unit`, or why it can't be used (`refused`).
-    `launches` tells more, for reports."""
+    `is_fatal`: the device could not be used after it. `launches` tells more, for reports."""
 
     cost: float | None
     unit: str
     method: str
     refused: str = ""
+    is_fatal: bool = False
     launches: Sequence[Mapping[str, Any]] = ()
 
     @property
     def as_bytes(self) -> bytes:
-        held = {name: getattr(self, name) for name in ("cost", "unit", "method", "refused")}
+        held = {name: getattr(self, name) for name in fields_of(Measurement)}
         return json.dumps({**held, "launches": list(self.launches)}, ensure_ascii=False).encode()
 
 
@@ -71,9 +72,8 @@ def method_of(device: str) -> str:
 def measure(
     compiled: Compiled, arguments: Arguments, device: str, host: CompileOptions
 ) -> Measurement:
-    """Runs a configuration. `device` is as in `@fly.jit`. A fault on a device of host memory is a
-    measurement, too; elsewhere the device can't be used after it, so it is raised, like any other
-    error."""
+    """Runs a configuration. `device` is as in `@fly.jit`. A fault is a measurement, too; after it,
+    this process can't use a GPU. Other errors are raised."""
     compiled.check(arguments.given, arguments.viewed)
 
     def run(opened: Opened, image: Image) -> Measurement:
@@ -85,9 +85,8 @@ def measure(
             seconds, method = _seconds(compiled, image, opened, own, arguments)
             return Measurement(seconds, unit, method)
         except Fault as fault:
-            if opened.device.own_memory:
-                raise
-            return Measurement(None, unit, method_of(name), refused=fault.message)
+            is_fatal = opened.device.own_memory
+            return Measurement(None, unit, method_of(name), fault.message, is_fatal)
 
     return compiled.on_device(run, arguments.viewed.values(), device)
 

@@ -14,8 +14,8 @@ from hashlib import sha256
 from typing import Any
 
 from fly_common import diagnostics
-from fly_common.errors import FlyError, InputError, MissingError
-from fly_common.quoting import quoted
+from fly_common.errors import Fault, FlyError, InputError, MissingError
+from fly_common.quoting import shortened
 from fly_common.record import field, record
 from fly_store.store import default_store, key_of
 
@@ -25,7 +25,7 @@ from fly.chains import messages
 from fly.chains.chain import Chain, run
 from fly.tune import builders, winners
 from fly.tune.builders import Builders
-from fly.tune.config import Setting
+from fly.tune.config import Config, Setting
 from fly.tune.key import Case
 from fly.tune.measurement import Arguments, Measurement, from_bytes, measure, method_of
 from fly.tune.progress import progress
@@ -33,6 +33,13 @@ from fly.tune.progress import progress
 # Measurements of this process, where nothing is stored.
 _measured: dict[str, Measurement] = {}
 MOST_MEASURED = 4096
+
+
+LOST = "the device can't be used any more: run the program again, and tuning goes on"
+
+
+class Lost(Fault):
+    """A fault after which the process can't use the device."""
 
 
 @record
@@ -73,28 +80,28 @@ class Swept:
         usable = [row for row in self.rows if row[1].cost is not None]
         return min(usable, key=lambda row: row[1].cost or 0.0) if usable else None
 
-    def winner(self) -> winners.Winner:
-        """The best configuration, for a file. InputError, with the reasons, if there is none."""
+    def winner(self) -> tuple[Setting, winners.Winner]:
+        """The best configuration, and what a file has of it. An error with all reasons if there is
+        none."""
         best = self.best
         if best is None:
-            raise self.failure()
+            configs = [setting.config for setting, _ in self.rows]
+            raise none_usable(list(zip(configs, self.errors, strict=True)))
         setting, measured = best
         assert measured.cost is not None
         of = (measured.cost, measured.unit, measured.method)
-        return winners.Winner(self.case, setting.config.as_json, *of)
-
-    def failure(self) -> FlyError:
-        """The error of a sweep in which no configuration can be used. If all have the same one, as
-        after a wrong argument, it is that."""
-        if self.errors and len({str(error) for error in self.errors}) == 1:
-            return self.errors[0]
-        return none_usable([(row.config, measured.refused) for row, measured in self.rows])
+        return setting, winners.Winner(self.case, setting.config.as_json, *of)
 
 
-def none_usable(reasons: Sequence[tuple[Any, str]]) -> InputError:
-    """The error for configurations all of which are refused."""
-    lines = [f"{config!r}: {quoted(why.splitlines()[0], 200)}" for config, why in reasons]
-    return InputError("none of the configurations can be used", hint="\n  ".join(lines))
+def none_usable(refused: Sequence[tuple[Config, FlyError]]) -> FlyError:
+    """The error for configurations all of which are refused. If all have the same error, as after a
+    wrong argument, it is that."""
+    first = refused[0][1]
+    if len({str(error) for _, error in refused}) == 1:
+        return first
+    lines = [f"{config!r}: {shortened(error.message)}" for config, error in refused]
+    text = "\n  ".join(line.replace("\n", " ") for line in lines)
+    return InputError("none of the configurations can be used", hint=text)
 
 
 def sweep(title: str, case: Case, candidates: Sequence[Candidate]) -> Swept:
@@ -133,7 +140,7 @@ def _refusals(trial: Trial) -> Iterator[None]:
     try:
         with messages.collected():
             yield
-    except MissingError:
+    except (MissingError, Lost):
         raise
     except FlyError as error:
         trial.error = error
@@ -165,7 +172,9 @@ def _measured_of(trial: Trial, case: Case) -> Measurement:
             def work() -> Measurement:
                 return measure(compiled, candidate.arguments, function.device, function.host)
 
-            measured = _remembered(case, method, data, work)
+            measured, is_new = _remembered(case, method, data, work)
+            if is_new and measured.is_fatal:
+                raise Lost(measured.refused, hint=f"{LOST} after {candidate.setting.config!r}")
     if measured is not None and not measured.refused:
         return measured
     if measured is not None:
@@ -177,14 +186,16 @@ def _measured_of(trial: Trial, case: Case) -> Measurement:
 
 def _remembered(
     case: Case, method: str, image: bytes, work: Callable[[], Measurement]
-) -> Measurement:
-    """The measurement of an image for a case: from the store, or by `work`."""
+) -> tuple[Measurement, bool]:
+    """The measurement of an image for a case, from the store or by `work`, and whether it was made
+    now."""
     text = f"{case.text}\n{sha256(image).hexdigest()}"
     key = key_of(f"fly tune 1\n{method}", text.encode())
-    if (known := _measured.get(key)) is not None:
-        return known
+    is_new = False
 
     def make() -> bytes:
+        nonlocal is_new
+        is_new = True
         if case.device == "emulator":
             return work().as_bytes
         # Two measurements at once on one device would disturb each other.
@@ -193,9 +204,9 @@ def _remembered(
 
     store = default_store()
     if store.folder is not None:
-        return from_bytes(store.obtain(key, make, label="tune", suffix=".json"))
-    if len(_measured) >= MOST_MEASURED:
-        _measured.pop(next(iter(_measured)), None)
-    measured = _measured[key] = from_bytes(make())
-    return measured
-
+        return from_bytes(store.obtain(key, make, label="tune", suffix=".json")), is_new
+    if key not in _measured:
+        if len(_measured) >= MOST_MEASURED:
+            _measured.pop(next(iter(_measured)))
+        _measured[key] = from_bytes(make())
+    return _measured[key], is_new

@@ -152,14 +152,15 @@ def locked(what: str) -> Iterator[None]:
         yield
 
 
-def keep(path: str | None, function: str, added: Sequence[Winner]) -> None:
-    """`write`, and a warning in place of an error. Creates the folder of stored winners."""
-    if path is None:
+def keep(path: str, function: str, winner: Winner) -> None:
+    """Adds a winner to a file, if it is not there yet; a warning if that can't be done. Creates the
+    folder of stored winners."""
+    if winner in read(path, function):
         return
     try:
         if os.path.dirname(path) == folder():
             paths.make_private(os.path.dirname(path))
-        write(path, function, added)
+        write(path, function, [winner])
     except (OSError, FlyError) as error:
         text = error.message if isinstance(error, FlyError) else error.strerror
         _warn(path, f"the winner is not kept: {text}")

@@ -1,6 +1,6 @@
 """Functions with configurations of which one is known to be better, and why."""
 
-from __future__ import annotations
+# ruff: noqa: F821  (extents are named by strings)
 
 import fly
 import fly.expr as fx
@@ -11,7 +11,7 @@ def sums_kernel(X: fx.Tensor, Y: fx.Tensor, n: fx.Int64, ACROSS: fx.Constexpr):
     i = fx.block_idx.x * 64 + fx.thread_idx.x
     if i < n:
         total = fx.Float32(0.0)
-        for k in range(0, n):
+        for k in range(n):
             total = total + (X[k, i] if ACROSS else X[i, k])
         Y[i] = total
 
@@ -55,9 +55,7 @@ def shifted_kernel(X: fx.Tensor, Y: fx.Tensor, EACH: fx.Constexpr):
 
 
 @fly.jit
-def shifted(
-    X: fx.Tensor[fx.Float32, 256], Y: fx.Tensor[fx.Float32, 256], EACH: fx.Constexpr
-):
+def shifted(X: fx.Tensor[fx.Float32, 256], Y: fx.Tensor[fx.Float32, 256], EACH: fx.Constexpr):
     """One barrier is enough."""
     shifted_kernel(X, Y, EACH).launch(grid=1, block=256)
 
@@ -74,6 +72,30 @@ def scale(X: fx.Tensor[fx.Float32, "n"], BLOCK: fx.Constexpr[int] = 64):
     """In place: what is measured must not change what the caller gets."""
     n = X.shape[0]
     scale_kernel(X, n, BLOCK).launch(grid=fx.ceildiv(n, BLOCK), block=BLOCK)
+
+
+@fly.kernel
+def beyond_kernel(X: fx.Tensor, PAST: fx.Constexpr):
+    X[fx.thread_idx.x + PAST] = 1.0
+
+
+@fly.jit
+def beyond(X: fx.Tensor[fx.Float32, "n"], PAST: fx.Constexpr):
+    """A fault, unless PAST is 0."""
+    beyond_kernel(X, PAST).launch(grid=1, block=64)
+
+
+@fly.kernel
+def drained_kernel(Q: fx.Tensor, Y: fx.Tensor, BLOCK: fx.Constexpr):
+    i = fx.block_idx.x * BLOCK + fx.thread_idx.x
+    Y[i] = Y[i] + Q[i]
+    Q[i] = 0.0
+
+
+@fly.jit
+def drained(Q: fx.Tensor[fx.Float32, 256], Y: fx.Tensor[fx.Float32, 256], BLOCK: fx.Constexpr):
+    """The second run finds nothing in Q."""
+    drained_kernel(Q, Y, BLOCK).launch(grid=256 // BLOCK, block=BLOCK)
 
 
 def blocks(*sizes: int) -> list[fly.Config]:

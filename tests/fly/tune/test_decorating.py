@@ -84,7 +84,10 @@ def test_what_is_decorated():
 @pytest.mark.parametrize(
     ("key", "message"),
     [
-        (["m"], "key='m' of scale: there is no 'm'\n  names: X, n; functions: abs, bool, int, len,"),
+        (
+            ["m"],
+            "key='m' of scale: there is no 'm'\n  names: X, n; functions: abs, bool, int, len,",
+        ),
         (["n +"], "key='n +' of scale: is not an expression\n"),
         ([7], "key=7 of scale: is not an expression\n"),
         (["BLOCK"], "key='BLOCK' of scale: there is no 'BLOCK'\n"),

@@ -218,8 +218,8 @@ def test_an_edit_of_the_function_is_another_function(tmp_path, x):
     other = fly.autotune(blocks(64, 128, 256), key=["n"])(
         vars(load_file(str(edited / "kernels.py")))["scale"]
     )
-    assert other._paths()[2] != str(stored)
-    assert tuned._paths()[2] == str(stored)
+    assert other.library.stored != str(stored)
+    assert tuned.library.stored == str(stored)
 
 
 def test_functions_without_a_file(x):
@@ -258,4 +258,4 @@ def test_a_closure(x):
     three(x)
     five(x)
     assert (x == 15).all()
-    assert three._paths()[2] != five._paths()[2]
+    assert three.library.stored != five.library.stored

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_common.errors import Fault, InputError, MissingError
+from fly_common.errors import InputError, MissingError
 
 import fly
 from fly.tune import builders, sweep
 from fly.tune.function import TunedFunction
 
+from . import planted
 from .planted import blocks, scale
 
 BLOCKS = (64, 128, 256, 512)
@@ -195,7 +196,7 @@ def test_without_a_store(tuned, x, measured, monkeypatch):
     monkeypatch.setenv("FLY_CACHE", "off")
     assert tuned.tune(x) == tuned.tune(x)
     assert len(measured) == len(BLOCKS)
-    assert tuned._paths()[2] is None
+    assert tuned.library.stored is None
 
 
 def test_what_a_configuration_can_not_do_is_not_fatal(x, measured):
@@ -213,28 +214,17 @@ def test_all_of_them_fail(x):
         tuned.tune(x)
     assert str(caught.value) == (
         "none of the configurations can be used\n"
-        "  Config(BLOCK=2048): 'the block has 2048 work items, but the maximum is 1024'\n"
-        "  Config(BLOCK=4096): 'the block has 4096 work items, but the maximum is 1024'"
+        "  Config(BLOCK=2048): the block has 2048 work items, but the maximum is 1024\n"
+        "  Config(BLOCK=4096): the block has 4096 work items, but the maximum is 1024"
     )
 
 
-def test_a_fault_is_a_measurement(tuned, x, measured, monkeypatch):
-    from fly.call.compiled import Compiled
-
-    run = Compiled.run_viewed
-
-    def faulty(self, *arguments):
-        if "64" in str(self.program.steps):
-            raise Fault("memory fault: 4 bytes")
-        return run(self, *arguments)
-
-    monkeypatch.setattr(Compiled, "run_viewed", faulty)
-    fly.autotune(blocks(*BLOCKS), key=["n"])(scale)
-    report = tuned.report(x)
-    assert report.count("can't be used: memory fault: 4 bytes") >= 1
-    assert len(measured) == len(BLOCKS)
-    tuned.report(x)
-    assert len(measured) == len(BLOCKS)
+def test_a_fault_is_a_measurement(x, measured):
+    configs = [fly.Config(PAST=1 << 30), fly.Config(PAST=0)]
+    tuned = fly.autotune(configs)(planted.beyond)
+    assert tuned.tune(x) == configs[1]
+    assert "PAST=1073741824: can't be used: memory fault: 4 bytes at 0x" in tuned.report(x)
+    assert len(measured) == 2
 
 
 def test_what_the_environment_lacks_is_no_measurement(tuned, x, monkeypatch):

@@ -1,0 +1,53 @@
+"""Calls of a function in one of its configurations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from fly_trace.signatures.signature import parameters_of
+
+from fly.call.function import JitFunction
+from fly.tune.config import Setting, as_text
+from fly.tune.key import signature_text
+from fly.tune.plan import Plan
+
+
+class Callers:
+    """The functions that calls of a plan's function go to, made when they are needed."""
+
+    def __init__(self, plan: Plan, parameters: Mapping[str, inspect.Parameter]) -> None:
+        self._plan, self._parameters = plan, parameters
+        self._variants: dict[str, JitFunction] = {}
+        self._callers: dict[str, Callable[..., Any]] = {}
+
+    def variant(self, setting: Setting) -> JitFunction:
+        """The function with the options of a configuration; one for all with the same options."""
+        if not setting.options:
+            return self._plan.jit
+        key = as_text(setting.options)
+        if key not in self._variants:
+            self._variants[key] = self._plan.jit.with_options(setting.options)
+        return self._variants[key]
+
+    def caller(self, setting: Setting) -> Callable[..., Any]:
+        """A function of the caller's arguments that adds the configuration's constants."""
+        key = as_text(setting.config.as_json)
+        if key not in self._callers:
+            self._callers[key] = self._made(setting)
+        return self._callers[key]
+
+    def _made(self, setting: Setting) -> Callable[..., Any]:
+        """Constants are added by position where that is possible: the native code of a function
+        takes no arguments by name."""
+        namespace: dict[str, Any] = {"_call": self.variant(setting)}
+        parts: list[str] = []
+        for name, one in parameters_of(self._plan.jit.function).items():
+            value = name
+            if name in self._plan.configured:
+                value = f"_{name}_constant"
+                namespace[value] = setting.constants.get(name, one.default)
+            parts.append(f"{name}={value}" if one.kind is one.KEYWORD_ONLY else value)
+        taken = signature_text(self._parameters, namespace)
+        return eval(f"lambda {taken}: _call({', '.join(parts)})", namespace)
