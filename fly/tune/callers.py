@@ -6,12 +6,30 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from fly_common.errors import FlyError
 from fly_trace.signatures.signature import parameters_of
 
 from fly.call.function import JitFunction
+from fly.call.tracebacks import hide_frames
 from fly.tune.config import Setting, as_text
 from fly.tune.key import signature_text
 from fly.tune.plan import Plan
+
+
+# What `JitFunction.__call__` does first, without a call of it.
+CALLER = """
+def caller({taken}):
+    native = _call._native
+    if native is not None:
+        try:
+            result = native({given})
+        except _FlyError as error:
+            _hide(error)
+            raise error
+        if result is not NotImplemented:
+            return result
+    return _call({given})
+"""
 
 
 class Callers:
@@ -50,4 +68,9 @@ class Callers:
                 namespace[value] = setting.constants.get(name, one.default)
             parts.append(f"{name}={value}" if one.kind is one.KEYWORD_ONLY else value)
         taken = signature_text(self._parameters, namespace)
-        return eval(f"lambda {taken}: _call({', '.join(parts)})", namespace)
+        given = ", ".join(parts)
+        if any("=" in part for part in parts):
+            return eval(f"lambda {taken}: _call({given})", namespace)
+        namespace |= {"_FlyError": FlyError, "_hide": hide_frames}
+        exec(CALLER.format(taken=taken, given=given), namespace)
+        return namespace["caller"]

@@ -33,8 +33,9 @@ from fly.tune.measurement import Arguments
 from fly.tune.plan import OFF, REPORT, VARIABLE, Plan, mode
 from fly.tune.sweep import Candidate, Swept, none_usable, sweep
 
-# The variables that choose the target, and where winners are.
-VARIABLES = (VARIABLE, choice.TARGET, choice.BACKEND, "FLY_CACHE_DIR")
+# The variables that decide about a call of a known kind, and those that say where winners are, too.
+DECIDING = (VARIABLE, choice.TARGET)
+VARIABLES = (*DECIDING, choice.BACKEND, "FLY_CACHE", "FLY_CACHE_DIR")
 MOST_KNOWN = 4096  # kinds of calls that a function remembers the configuration of
 
 Given = dict[str, Any]  # the arguments of a call by name
@@ -64,7 +65,7 @@ class TunedFunction(_State, HostFunction):
         plain: Any = jit.function
         super().__init__(plain, jit.name, jit.options)
         self.plan, self.library = plan, Library(plan)
-        self._reader = KeyReader(jit.function, self.parameters, plan.key, VARIABLES)
+        self._reader = KeyReader(jit.function, self.parameters, plan.key, DECIDING)
         self._quick = self._reader.quick
         self._callers = Callers(plan, self._reader.parameters)
         self._known: dict[tuple[Any, ...], Callable[..., Any]] = {}  # by keys of `_quick`

@@ -153,6 +153,8 @@ def _kinds(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
             continue
         if is_constant(parameter):
             found += [f"{name}.__class__", name]
+        elif _is_tensor(parameter):
+            found.append(f"{name}.dtype")
         else:
             found.append(f"getattr({name}, 'dtype', {name}.__class__)")
     tensors = [name for name, one in parameters.items() if _is_tensor(one)]
