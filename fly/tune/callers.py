@@ -15,20 +15,20 @@ from fly.tune.config import Setting, as_text
 from fly.tune.key import signature_text
 from fly.tune.plan import Plan
 
-
-# What `JitFunction.__call__` does first, without a call of it.
+# What `JitFunction.__call__` does first, without a call of it. The caller's parameters have any
+# names: those of the text begin with "fly_".
 CALLER = """
-def caller({taken}):
-    native = _call._native
-    if native is not None:
+def fly_caller({taken}):
+    fly_native = fly_function._native
+    if fly_native is not None:
         try:
-            result = native({given})
-        except _FlyError as error:
-            _hide(error)
-            raise error
-        if result is not NotImplemented:
-            return result
-    return _call({given})
+            fly_result = fly_native({given})
+        except fly_Error as fly_error:
+            fly_hide(fly_error)
+            raise fly_error
+        if fly_result is not NotImplemented:
+            return fly_result
+    return fly_function({given})
 """
 
 
@@ -59,18 +59,18 @@ class Callers:
     def _made(self, setting: Setting) -> Callable[..., Any]:
         """Constants are added by position where that is possible: the native code of a function
         takes no arguments by name."""
-        namespace: dict[str, Any] = {"_call": self.variant(setting)}
+        namespace: dict[str, Any] = {"fly_function": self.variant(setting)}
         parts: list[str] = []
         for name, one in parameters_of(self._plan.jit.function).items():
             value = name
             if name in self._plan.configured:
-                value = f"_{name}_constant"
+                value = f"fly_constant_{name}"
                 namespace[value] = setting.constants.get(name, one.default)
             parts.append(f"{name}={value}" if one.kind is one.KEYWORD_ONLY else value)
         taken = signature_text(self._parameters, namespace)
         given = ", ".join(parts)
         if any("=" in part for part in parts):
-            return eval(f"lambda {taken}: _call({given})", namespace)
-        namespace |= {"_FlyError": FlyError, "_hide": hide_frames}
+            return eval(f"lambda {taken}: fly_function({given})", namespace)
+        namespace |= {"fly_Error": FlyError, "fly_hide": hide_frames}
         exec(CALLER.format(taken=taken, given=given), namespace)
-        return namespace["caller"]
+        return namespace["fly_caller"]

@@ -23,6 +23,7 @@ from fly_trace.signatures.annotations import TensorAnnotation
 from fly_trace.values.dtypes import DType
 
 from fly.call.arguments import is_constexpr, is_stream
+from fly.call.arrays import is_numpy_scalar
 from fly.chains import tuning
 
 
@@ -76,6 +77,8 @@ def as_text(value: Any) -> str:
 def portable(value: Any, name: str) -> Any:
     """A constant as JSON has it: numbers, strings, None and lists as they are, anything else by its
     text. UsageError if the text tells an address, which is another in each process."""
+    if is_numpy_scalar(value):
+        value = value.item()
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, float):
@@ -96,16 +99,20 @@ def portable(value: Any, name: str) -> Any:
     return text
 
 
-def settings_of(
-    title: str, parameters: Mapping[str, inspect.Parameter], configs: Any
-) -> tuple[Setting, ...]:
-    """Reads the `configs` of a decorated function. UsageError for names that the function and
-    `@fly.jit` don't have, and for two that are the same."""
+def check_list(configs: Any) -> None:
+    """UsageError unless `configs` is a list with something in it."""
     if isinstance(configs, str | bytes) or not isinstance(configs, Sequence) or not configs:
         raise UsageError(
             f"configs={quoted(configs)}: must be a list of configurations",
             hint="as in @fly.autotune(configs=[fly.Config(BLOCK=128), fly.Config(BLOCK=256)])",
         )
+
+
+def settings_of(
+    title: str, parameters: Mapping[str, inspect.Parameter], configs: Sequence[Any]
+) -> tuple[Setting, ...]:
+    """Reads the `configs` of a decorated function. UsageError for names that the function and
+    `@fly.jit` don't have, and for two that are the same."""
     made = tuple(setting_of(title, parameters, config) for config in configs)
     configured = {name for one in made for name in one.constants}
     for number, one in enumerate(made):

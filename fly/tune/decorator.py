@@ -14,7 +14,7 @@ from fly_trace.values.dtypes import DType
 
 from fly.call.arguments import is_stream
 from fly.call.function import JitFunction
-from fly.tune.config import Config, is_constant, setting_of, settings_of
+from fly.tune.config import Config, check_list, is_constant, setting_of, settings_of
 from fly.tune.function import TunedFunction
 from fly.tune.plan import Plan, Prune
 
@@ -40,6 +40,7 @@ def autotune(
 
     UsageError for names that the function does not have.
     """
+    check_list(configs)  # also where the decorator is written without parentheses
     names = {"key": key, "reset": reset}
     for word, value in names.items():
         if isinstance(value, str | bytes) or not isinstance(value, Sequence):

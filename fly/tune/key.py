@@ -78,15 +78,15 @@ class KeyReader:
         self._expressions = tuple(expressions)
         symbols = _symbols(parameters)
         trees = [_parsed(function.__name__, text, parameters, symbols) for text in expressions]
-        namespace: dict[str, Any] = {**FUNCTIONS, "__builtins__": {}, "getattr": getattr}
+        namespace: dict[str, Any] = {**FUNCTIONS, "__builtins__": {}, "fly_getattr": getattr}
         names = [name for name, one in parameters.items() if not arguments.is_stream(one)]
         written = [ast.unparse(tree) for tree in trees]
         self._names = names
         self._values = eval(f"lambda {', '.join(names)}: ({_listed(written)})", namespace)
         # What a call's key is made of, without a look at anything else: a winner is found by it.
-        namespace["_get"], keys = environment.mapping(*variables)
-        namespace.update({f"_{number}": key for number, key in enumerate(keys)})
-        watched = [f"_get(_{number})" for number in range(len(keys))]
+        namespace["fly_get"], keys = environment.mapping(*variables)
+        namespace.update({f"fly_{number}": key for number, key in enumerate(keys)})
+        watched = [f"fly_get(fly_{number})" for number in range(len(keys))]
         quick = [*written, *_kinds(parameters), *watched]
         self.quick: Callable[..., tuple[Any, ...]] = eval(
             f"lambda {signature_text(parameters, namespace)}: ({_listed(quick)})", namespace
@@ -131,8 +131,8 @@ def signature_text(parameters: Mapping[str, inspect.Parameter], namespace: dict[
         if parameter.default is parameter.empty:
             parts.append(name)
         else:
-            namespace[f"_{name}_default"] = parameter.default
-            parts.append(f"{name}=_{name}_default")
+            namespace[f"fly_default_{name}"] = parameter.default
+            parts.append(f"{name}=fly_default_{name}")
     return ", ".join(parts)
 
 
@@ -156,10 +156,10 @@ def _kinds(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
         elif _is_tensor(parameter):
             found.append(f"{name}.dtype")
         else:
-            found.append(f"getattr({name}, 'dtype', {name}.__class__)")
+            found.append(f"fly_getattr({name}, 'dtype', {name}.__class__)")
     tensors = [name for name, one in parameters.items() if _is_tensor(one)]
     if tensors:
-        found.append(f"getattr({tensors[0]}, 'device', None)")
+        found.append(f"fly_getattr({tensors[0]}, 'device', None)")
     return found
 
 
@@ -204,7 +204,7 @@ def _parsed(
                 if numbers or is_constant(parameters[name]):
                     return node
                 # A parameter without annotation may be a number or a tensor.
-                shape = f"getattr({name}, 'shape', {name})"
+                shape = f"fly_getattr({name}, 'shape', {name})"
                 made = f"{name}.shape" if _is_tensor(parameters[name]) else shape
             elif name in symbols:
                 made = "{}.shape[{}]".format(*symbols[name])

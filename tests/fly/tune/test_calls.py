@@ -4,6 +4,7 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -162,3 +163,34 @@ def test_it_stays_an_argument_of_nothing(axpy):
     axpy.tune(x, y)
     assert before.digest is not None
     assert dependency_hash(calls).digest == before.digest
+
+
+def test_parameters_of_any_name():
+    """Generated functions have names of their own."""
+
+    @fly.kernel
+    def add_kernel(native: fx.Tensor, result: fx.Int64, B: fx.Constexpr):
+        i = fx.block_idx.x * B + fx.thread_idx.x
+        if i < result:
+            native[i] = native[i] + 1.0
+
+    @fly.jit
+    def add(native: fx.Tensor, len: fx.Int64, *, getattr: fx.Int64 = 7, B: fx.Constexpr):
+        add_kernel(native, native.shape[0], B).launch(grid=4, block=B)
+
+    tuned = fly.autotune(blocks_of_b(64, 32), key=["len", "getattr", "native"])(add)
+    x = np.zeros(128, np.float32)
+    for _ in range(3):
+        tuned(x, 3)
+        tuned(x, 3, getattr=4)
+    assert (x == 6).all()
+    assert tuned._case({"native": x, "len": 3}).key == {"len": 3, "getattr": 7, "native": [128]}
+
+
+def test_threads_tune_and_call_at_once(monkeypatch):
+    monkeypatch.setenv("FLY_AUTOTUNE", "1")
+    tuned = fly.autotune(blocks(64, 128), key=["n"])(scale)
+    arrays = [np.ones(64 * size, np.float32) for size in (1, 2, 1, 2)]
+    with ThreadPoolExecutor(len(arrays)) as pool:
+        list(pool.map(tuned, arrays))
+    assert all((array == 2).all() for array in arrays)

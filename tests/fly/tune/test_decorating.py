@@ -98,6 +98,13 @@ def test_keys(key, message):
     assert refused(blocks(64), key).startswith(message)
 
 
+def test_without_parentheses():
+    with pytest.raises(
+        UsageError, match=r"^configs=JitFunction\(.*must be a list of configurations"
+    ):
+        fly.autotune(scale)
+
+
 def test_reset_and_prune():
     assert refused(blocks(64), reset=["Y"]) == (
         "reset=['Y']: scale has no tensor 'Y'\n  its tensors are X"
