@@ -56,7 +56,8 @@ SIMD_LANES = {"CDNA": 16, "RDNA": 32}
 
 @record
 class Work:
-    """What a launch did, over all its waves. Instructions are of waves: `vector` without the
+    """What a launch did, over all its `waves`, of which `working` ones had something to do.
+    Instructions are of waves: `vector` without the
     `transcendental` ones, `matrix_flops` in FLOPs of 16-bit elements, `other` all that is neither
     vector nor matrix. `lds_cycles` have bank conflicts in them; `lines` are cache lines touched;
     `global_waits` and `local_waits` are waits for loads and stores.
@@ -67,6 +68,7 @@ class Work:
     target: str
     workgroups: int
     waves: int
+    working: int
     lanes: int
     vector: float = 0
     transcendental: float = 0
@@ -126,7 +128,7 @@ def cost(work: Work) -> Cost:
         + work.global_waits * GLOBAL_LATENCY
         + work.local_waits * LOCAL_LATENCY
         + work.barriers * BARRIER
-    ) / work.waves
+    ) / max(1, work.working)
 
     limit = max(busy, key=lambda name: busy[name])
     throughput = groups * busy[limit] / work.workgroups

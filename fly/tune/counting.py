@@ -112,18 +112,35 @@ def work_of(launch: Launch, counts: Sequence[Count], held: Occupancy) -> Work:
                 add("lds_cycles", access.units)
             elif access.space == "global":
                 add("lines", access.units)
+    waves = workgroups * -(-items // launch.lanes)
     unit = facts_of(registry.find(launch.target)).unit
     units = 2 if _is_processor(launch.kernel, launch.target) else 1
     return Work(
         target=launch.target,
         workgroups=workgroups,
-        waves=workgroups * -(-items // launch.lanes),
+        waves=waves,
+        working=_working(counts, waves),
         lanes=launch.lanes,
         shared_simds=unit.simds * units,
         units=units,
         resident=max(1, held.workgroups),
         **sums,
     )
+
+
+def _working(counts: Sequence[Count], waves: int) -> int:
+    """The number of waves that have something to do, where others end at once: those that execute
+    the most frequent access to memory outside of loops. All, if there is no such access."""
+    branches = [(one.instruction.target, one.instruction.pc) for one in counts]
+    loops = [(start, end) for start, end in branches if start is not None and start <= end]
+    accesses = [
+        count.times
+        for count in counts
+        if kinds.kind(count.instruction.mnemonic) in _MEMORY
+        and kinds.kind(count.instruction.mnemonic) != "SMEM"
+        and not any(start <= count.instruction.pc <= end for start, end in loops)
+    ]
+    return min(waves, max(accesses, default=waves))
 
 
 def _held(launch: Launch) -> Occupancy:

@@ -27,6 +27,7 @@ from fly_trace.signatures.signature import Constant
 from fly_trace.values.dtypes import DType, named
 
 from fly.call import arguments
+from fly.call.annotated_array import AnnotatedArray
 from fly.call.arrays import as_array
 from fly.tune.config import as_text, is_constant, portable
 
@@ -114,7 +115,7 @@ class KeyReader:
             annotation = parameter.annotation
             if isinstance(annotation, TensorAnnotation):
                 found[name] = annotation.dtype.name
-            elif name in given and (array := as_array(given[name], name)) is not None:
+            elif name in given and (array := as_array(_plain(given[name]), name)) is not None:
                 found[name] = named(array.dtype).name
             elif (kind := types.get(name)) is not None and not isinstance(kind, Constant):
                 found[name] = str(kind)
@@ -134,6 +135,10 @@ def signature_text(parameters: Mapping[str, inspect.Parameter], namespace: dict[
             namespace[f"fly_default_{name}"] = parameter.default
             parts.append(f"{name}=fly_default_{name}")
     return ", ".join(parts)
+
+
+def _plain(value: Any) -> Any:
+    return value.array if isinstance(value, AnnotatedArray) else value
 
 
 def _default(parameter: inspect.Parameter) -> Any:

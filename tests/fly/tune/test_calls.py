@@ -83,6 +83,13 @@ def test_annotated_arrays(axpy):
     axpy(fly.from_dlpack(x), fly.from_dlpack(y))
     assert (y == 2).all()
 
+    @fly.jit
+    def untyped(X: fx.Tensor, BLOCK: fx.Constexpr = 64):
+        scale(X, BLOCK)
+
+    tuned = fly.autotune(blocks(64, 128), key=["X"])(untyped)
+    assert tuned._case({"X": fly.from_dlpack(x)}) == tuned._case({"X": x})
+
 
 def test_keys_of_calls():
     @fly.kernel

@@ -10,7 +10,8 @@ from fly.tune import cost_model
 from fly.tune.cost_model import Work, cost
 
 # One workgroup of four waves on MI300X: ten vector instructions a wave, four others.
-ONE = Work("gfx942", workgroups=1, waves=4, lanes=64, vector=40, other=16, resident=8)
+ONE = Work("gfx942", workgroups=1, waves=4, working=4, lanes=64, vector=40, other=16, resident=8)
+WAVES = 4 * 304 * 80
 
 
 def test_a_wave_by_itself():
@@ -29,7 +30,7 @@ def test_a_wave_of_32_lanes():
 
 def test_a_unit_that_is_busy():
     """304 × 80 workgroups: each unit has 80, of which it holds 8 at once."""
-    full = replace(ONE, workgroups=304 * 80, waves=4 * 304 * 80)
+    full = replace(ONE, workgroups=304 * 80, waves=WAVES, working=WAVES)
     vector = replace(full, vector=full.waves * 10, other=0)
     # 80 workgroups of 4 waves on 4 SIMDs, ten instructions of 4 cycles.
     assert cost(vector) == cost_model.Cost(80 * 10 * 4, "vector")
@@ -41,10 +42,15 @@ def test_a_unit_that_is_busy():
 
 
 def test_few_workgroups_at_once_do_not_hide_latency():
-    full = replace(ONE, workgroups=304 * 80, waves=4 * 304 * 80)
+    full = replace(ONE, workgroups=304 * 80, waves=WAVES, working=WAVES)
     waiting = replace(full, vector=0, other=0, global_waits=full.waves)
     assert cost(replace(waiting, resident=8)).cycles == 80 / 8 * 500
     assert cost(replace(waiting, resident=2)).cycles == 80 / 2 * 500
+
+
+def test_waves_that_end_at_once_do_not_make_the_others_faster():
+    idle = replace(ONE, workgroups=1, waves=4, working=1, vector=10, other=4)
+    assert cost(idle) == cost(ONE)
 
 
 def test_no_workgroups_cost_nothing():
@@ -59,7 +65,8 @@ def test_no_workgroups_cost_nothing():
 def test_more_work_never_costs_less(field, target):
     chip = registry.find(target)
     for workgroups in (1, 64, 4096):
-        work = replace(ONE, target=target, workgroups=workgroups, waves=4 * workgroups)
+        waves = 4 * workgroups
+        work = replace(ONE, target=target, workgroups=workgroups, waves=waves, working=waves)
         work = replace(work, lanes=chip.wave_size)
         before = cost(work).cycles
         after = cost(replace(work, **{field: getattr(work, field) + 1000 * workgroups})).cycles

@@ -46,6 +46,13 @@ def test_barriers(target, order):
     assert tuned.tune(x, y) == fly.Config(EACH=False)
 
 
+def test_waves_without_work_are_no_gain(target):
+    """With blocks of 512, seven of eight waves do nothing; the others take as long as before."""
+    x = np.ones(64, np.float32)
+    tuned = fly.autotune(planted.blocks(64, 512), key=["n"])(planted.scale)
+    assert tuned.tune(x) == fly.Config(BLOCK=64)
+
+
 def test_options_of_compilation(target):
     x, y = RNG.random((64, 64), np.float32), np.zeros(64, np.float32)
     configs = [fly.Config(ACROSS=True, opt_level=None), fly.Config(ACROSS=True, opt_level=3)]
