@@ -1,7 +1,7 @@
 """The cost of a launch in cycles, from what the emulator counts: a model, not a measurement.
 
-It ranks configurations of one kernel. Docs/autotune.md has the formula and its figures, with what
-is known about each.
+It ranks configurations of one kernel. The page docs/autotune.md has the formula and its figures,
+with what is known about each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BARRIER = 32
 LAUNCH = 10_000
 
 TRANSCENDENTAL = 4  # times as long as another vector instruction
-# Compute units of the largest product with a chip: AMD's data sheets and product pages of MI100,
+# Compute units of one product with each chip: AMD's data sheets and product pages of MI100,
 # MI210, MI300X, MI355X, RX 7900 XTX, RX 7800 XT, RX 7600, Radeon 8060S, RX 9060 XT, RX 9070 XT.
 COMPUTE_UNITS = {
     "gfx908": 120,
