@@ -194,7 +194,7 @@ def _asked(parameter: Any) -> _Parameter:
     if is_constexpr(annotation):
         return _Parameter(name, "constant")
     if isinstance(annotation, TensorAnnotation):
-        return _Parameter(name, "array", annotation.dtype)
+        return _Parameter(name, "array", annotation.element_type)
     if annotation is Tensor:
         return _Parameter(name, "array")
     if isinstance(annotation, DType):
@@ -209,7 +209,7 @@ def _constant(value: Any) -> Any:
         return kind, value
     if kind is float:
         return kind, value.hex()  # 0.0 and -0.0 compare equal but are different constants
-    if kind is tuple:
+    if isinstance(value, tuple) and not hasattr(value, "__dict__"):  # also a named tuple
         parts = tuple(map(_constant, value))
         return UNKNOWN if UNKNOWN in parts else (kind, parts)
     return UNKNOWN
@@ -247,12 +247,13 @@ def type_of(array: Array, annotation: Any) -> TensorType | None:
     shape: tuple[Extent, ...] = (None,) * data.ndim
     dtype = named(array.dtype)
     if isinstance(annotation, TensorAnnotation):
-        dtype = annotation.dtype
+        dtype = annotation.element_type or dtype
         if annotation.shape is not None:
+            if len(annotation.shape) == data.ndim:
+                shape = annotation.shape
             # The binder refuses another element type or rank: it can say how to fix the call.
-            if contiguous or len(annotation.shape) != data.ndim:
+            if annotation.element_type and (contiguous or shape is not annotation.shape):
                 return None
-            shape = annotation.shape
     if contiguous:
         return TensorType(dtype, shape)
     return TensorType(dtype, shape, _strides(data))

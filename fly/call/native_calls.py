@@ -105,6 +105,7 @@ class NativeCalls:
             spaces = (function.__kwdefaults__, function.__annotations__, function.__dict__)
             whole += [space for space in spaces if space is not None]
         whole += [_namespace(made) for made, _ in found.classes]
+        whole += [held for held, _ in found.dictionaries]
         names += [(space, key, value) for space in whole for key, value in space.items()]
         state = State(names, whole, found.cells, functions, MISSING)
         if not state.fits:

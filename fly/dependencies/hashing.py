@@ -9,7 +9,8 @@ project's packages are represented by `fly_trace.fingerprint()`, the standard li
 version, and NumPy's types by NumPy's version.
 
 A `DependencyHash` can also check cheaply whether it is still valid, so that a call does not compute
-a digest: names are compared by identity, mutable values by content.
+a digest: names and what plain dictionaries hold are compared by identity, other mutable values by
+content.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ class DependencyHash:
     functions: tuple[tuple[types.FunctionType, tuple[Any, ...]], ...] = ()
     classes: tuple[tuple[type, tuple[Any, ...]], ...] = ()
     sources: tuple[tuple[types.CodeType, str], ...] = ()
+    dictionaries: tuple[tuple[dict[Any, Any], tuple[Any, ...]], ...] = ()
     mutables: tuple[tuple[Any, str | None], ...] = ()
     caches: tuple[Any, ...] = ()
     registrations: object = None  # state of ABC registrations, if `isinstance` may use them
@@ -50,6 +52,7 @@ class DependencyHash:
             and all(contents_of(cell) is value for cell, value in self.cells)
             and all(_same(parts_of(function), parts) for function, parts in self.functions)
             and all(_same(keys_and_values(vars(made)), parts) for made, parts in self.classes)
+            and all(_same(keys_and_values(held), parts) for held, parts in self.dictionaries)
             and all(_digest(value) == digest for value, digest in self.mutables)
             and not any(cache.cache_info().currsize for cache in self.caches)
             and (self.registrations is None or self.registrations == abc.get_cache_token())
@@ -77,6 +80,7 @@ def dependency_hash(function: Any) -> DependencyHash:
         functions=tuple(walk.functions),
         classes=tuple(walk.classes),
         sources=tuple(walk.sources),
+        dictionaries=tuple((held, keys_and_values(held)) for held in walk.dictionaries),
         mutables=mutables,
         caches=tuple(walk.caches),
         registrations=walk.registrations,

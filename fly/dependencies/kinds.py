@@ -20,6 +20,7 @@ from fly.dependencies.function_parts import MISSING, flat, keys_and_values
 from fly.dependencies.functions import follow_code, follow_function
 from fly.dependencies.traversal import SCALARS, Kinds, Traversal, Unfollowed
 
+_FieldOfNamedTuple = type(vars(collections.namedtuple("Sample", "field"))["field"])
 # Attributes of `typing` objects that their repr may omit.
 _TYPING = ("__metadata__", "__bound__", "__constraints__", "__supertype__", "__forward_arg__")
 
@@ -162,6 +163,11 @@ def _follow_dataclass_fields(walk: Traversal, value: type) -> bool:
     return True
 
 
+def _follow_field(walk: Traversal, value: Any) -> None:
+    """Follows a field of a named tuple, which is a number."""
+    walk.emit("field", repr(value))
+
+
 def _follow_descriptor(walk: Traversal, value: Any) -> None:
     """Follows a slot of a class, or a method of a builtin type."""
     walk.emit("descriptor", value.__name__)
@@ -302,6 +308,7 @@ KINDS: Kinds = (
         ),
         _follow_descriptor,
     ),
+    (_FieldOfNamedTuple, _follow_field),
     (functools.partial, _follow_partial),
     (types.ModuleType, _follow_module),
     ((tuple, list), _follow_sequence),

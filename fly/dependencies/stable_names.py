@@ -6,6 +6,8 @@ import sys
 import types
 from typing import Any
 
+from fly_trace.core import locations
+
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
@@ -73,7 +75,7 @@ def is_known(module: str) -> bool:
 
 
 def is_own(module: str) -> bool:
-    return module.partition(".")[0] in OWN
+    return module.partition(".")[0] in OWN and locations.is_own_module(module)
 
 
 def is_numpy(module: str) -> bool:

@@ -50,7 +50,8 @@ class Traversal:
     functions: list[tuple[types.FunctionType, tuple[Any, ...]]] = field(default_factory=list)
     classes: list[tuple[type, tuple[Any, ...]]] = field(default_factory=list)
     sources: list[tuple[types.CodeType, str]] = field(default_factory=list)
-    mutables: list[Any] = field(default_factory=list)
+    mutables: list[Any] = field(default_factory=list)  # other than plain dictionaries
+    dictionaries: list[dict[Any, Any]] = field(default_factory=list)
     caches: list[Any] = field(default_factory=list)  # caches of functools, all of them empty
     registrations: object = None  # state of ABC registrations, if `isinstance` may use them
 
@@ -93,7 +94,7 @@ class Traversal:
             self.value(item)
 
     def mutable(self, value: Any) -> None:
-        self.mutables.append(value)
+        (self.dictionaries if type(value) is dict else self.mutables).append(value)
 
     def name(self, space: Mapping[str, Any], name: str) -> Any:
         value = space.get(name, MISSING)

@@ -109,6 +109,22 @@ def test_mutable_values_are_compared_by_content():
 TABLE = [1, 2]
 
 
+def test_dictionaries_are_compared_by_identity():
+    first, inner = 10**9, {"a": [1]}
+    table = {1: first, 2.5: inner}
+    found = dependency_hash(lambda: table)
+    assert found.holds()
+    table[1] = int("1000000000")
+    assert not found.holds(), "an equal number, but another object"
+    table[1] = first
+    assert found.holds()
+    inner["a"].append(2)
+    assert not found.holds()
+    inner["a"].pop()
+    inner["b"] = inner.pop("a")
+    assert not found.holds()
+
+
 def test_caches_are_to_be_empty():
     cache = functools.cache(lambda: 1)
     found = DependencyHash("digest", caches=(cache,))

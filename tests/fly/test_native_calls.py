@@ -28,7 +28,8 @@ import fly
 import fly.expr as fx
 
 FACTOR = 2
-SHIFT = {"value": 1}
+SHIFT = [1]
+TABLE = {7: 1}
 
 
 def twice(x, factor=FACTOR):
@@ -62,12 +63,22 @@ def add(X: fx.Tensor, k: fx.Constexpr, Y: fx.Tensor):
 
 @fly.kernel
 def shift_kernel(X: fx.Tensor, Y: fx.Tensor):
-    Y[fx.thread_idx.x] = X[0] + SHIFT["value"]
+    Y[fx.thread_idx.x] = X[0] + SHIFT[0]
 
 
 @fly.jit
 def shifted(X: fx.Tensor, Y: fx.Tensor):
     shift_kernel(X, Y).launch(grid=1, block=64)
+
+
+@fly.kernel
+def looked_up_kernel(X: fx.Tensor, Y: fx.Tensor):
+    Y[fx.thread_idx.x] = X[0] + TABLE[7]
+
+
+@fly.jit
+def looked_up(X: fx.Tensor, Y: fx.Tensor):
+    looked_up_kernel(X, Y).launch(grid=1, block=64)
 
 
 @fly.kernel
@@ -202,10 +213,34 @@ def test_a_mutable_value_goes_the_python_way(made, slow):
         made.shifted(X, Y)
         assert Y[0] == 1
     assert made.shifted._calls.native.reasons == ["the function reaches mutable values"]
-    made.SHIFT["value"] = 4
+    made.SHIFT[0] = 4
     made.shifted(X, Y)
     assert Y[0] == 4
     assert len(slow) == 4
+
+
+def test_a_dictionary_is_looked_at(made, slow):
+    X, Y = numbers()
+
+    def told(count: int) -> list[float]:
+        results = []
+        for _ in range(count):
+            made.looked_up(X, Y)
+            results.append(float(Y[0]))
+        return results
+
+    assert told(4) == [1.0] * 4
+    assert len(slow) == 2, "native code takes the others"
+    for change, wanted in (
+        (lambda: made.TABLE.update({7: 3}), 3.0),
+        (lambda: made.TABLE.update({8: 0}), 3.0),
+        (lambda: made.TABLE.pop(8), 3.0),
+    ):
+        before = len(slow)
+        change()
+        assert told(1) == [wanted]
+        assert len(slow) == before + 1
+    assert told(3) == [3.0] * 3
 
 
 def test_attributes_of_functions_are_looked_at(made, slow):

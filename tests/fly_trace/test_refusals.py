@@ -70,9 +70,18 @@ def cases() -> list:
     return found
 
 
+def comparable(text: str) -> str:
+    """A message as it is on CPython 3.11. Later ones know the columns within f-strings and of a
+    loop's iterable; from them on, the line counts."""
+    if sys.version_info < (3, 12):
+        return text
+    text = re.sub(r"(k\.py:\d+):\d+", r"\1", text)
+    return re.sub(r"\n *\^~*(?=\n|$)", "", text)
+
+
 @pytest.mark.parametrize(("body", "top", "said"), cases())
 def test_refused(body: str, top: str, said: str, tmp_path: Path) -> None:
-    assert refusal(kernel_source(body, top), tmp_path) == said
+    assert comparable(refusal(kernel_source(body, top), tmp_path)) == comparable(said)
 
 
 HOST = """
@@ -195,7 +204,8 @@ HOST_CASES = {
 @pytest.mark.parametrize("body", HOST_CASES)
 def test_host_refused(body: str, tmp_path: Path) -> None:
     said = refusal(HOST.format(body=body), tmp_path)
-    assert said.splitlines()[0].startswith(f"fly-trace: error: {HOST_CASES[body]}")
+    expected = comparable(f"fly-trace: error: {HOST_CASES[body]}")
+    assert comparable(said).startswith(expected)
     assert said.splitlines()[2].strip().startswith("^")
 
 

@@ -50,6 +50,7 @@ OURS = (
     "fly_common",
     "fly",
 )
+KERNELS = "fly.kernels"  # written in the language: what traces it treats it as the user's
 
 
 def is_library(file: str) -> bool:
@@ -78,7 +79,13 @@ def is_ours(file: str) -> bool:
     if file.startswith(_HERE):
         return True
     # `fly` may be anywhere; the imported package gives its folder.
-    return any((folder := _package(name)) and file.startswith(folder) for name in OURS)
+    inside = any((folder := _package(name)) and file.startswith(folder) for name in OURS)
+    return inside and not ((kernels := _package(KERNELS)) and file.startswith(kernels))
+
+
+def is_own_module(name: str) -> bool:
+    """Whether a module defines the language or the tools, and is not written in the language."""
+    return name.partition(".")[0] in OURS and name != KERNELS and not name.startswith(f"{KERNELS}.")
 
 
 def is_traced(file: str) -> bool:

@@ -27,8 +27,8 @@ _HEAP, _IMMUTABLE = 1 << 9, 1 << 8  # Py_TPFLAGS_HEAPTYPE, Py_TPFLAGS_IMMUTABLET
 
 
 def is_own(module: Any) -> bool:
-    """Whether a module belongs to one of this project's packages."""
-    return isinstance(module, str) and module.partition(".")[0] in locations.OURS
+    """Whether a module belongs to one of this project's packages, other than the kernels'."""
+    return isinstance(module, str) and locations.is_own_module(module)
 
 
 def is_own_type(kind: type) -> bool:

@@ -152,13 +152,7 @@ def _as_declared(
         return value
     if isinstance(annotation, TensorAnnotation):
         if not isinstance(value, Tensor) or not _matches(annotation, value):
-            wanted = f"a tensor of {annotation.dtype.name}"
-            wanted += f", aligned to {annotation.align} bytes" if annotation.align else ""
-            if annotation.shape is not None:
-                wanted = str(
-                    signature.TensorType(annotation.dtype, annotation.shape, None, annotation.align)
-                )
-            _mismatch(kernel, parameter, wanted, value)
+            _mismatch(kernel, parameter, str(annotation), value)
         return value
     if isinstance(annotation, DType):
         return _as_scalar(builder, kernel, parameter, annotation, value)
@@ -166,7 +160,7 @@ def _as_declared(
 
 
 def _matches(annotation: TensorAnnotation, value: Tensor) -> bool:
-    if annotation.dtype is not value.dtype or value.alignment % (annotation.align or 1):
+    if not annotation.admits(value.dtype) or value.alignment % (annotation.align or 1):
         return False
     if annotation.shape is None:
         return True

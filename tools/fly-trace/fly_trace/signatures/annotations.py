@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fly_common.quoting import quoted
 from fly_common.record import record
 
-from fly_trace.values.dtypes import DType
+from fly_trace.values.dtypes import DType, Family
 
 if TYPE_CHECKING:
     from fly_trace.signatures.extents import Extent
@@ -53,11 +53,30 @@ class TensorAnnotation:
 
     `fx.Tensor[fx.Float32]` does not specify the extents (`shape` is None). A tensor of rank 0, with
     one element, is `fx.Tensor[fx.Float32, ()]`. `align` is in bytes; None is the element type's.
+    `dtype` may be a family of types, such as `fx.Float`: the argument's is one of them.
     """
 
-    dtype: DType
+    dtype: Family
     shape: tuple[Extent, ...] | None
     align: int | None = None
+
+    @property
+    def element_type(self) -> DType | None:
+        """The element type, or None for a family."""
+        return self.dtype if isinstance(self.dtype, DType) else None
+
+    def admits(self, dtype: DType) -> bool:
+        """Whether a tensor's element type is the one that is named, or of the family."""
+        return issubclass(dtype, self.dtype)
+
+    def __str__(self) -> str:
+        from fly_trace.signatures.extents import tensor_text
+
+        name = self.element_type.name if self.element_type else self.dtype.__name__
+        if self.shape is not None:
+            return tensor_text(name, self.shape, None, self.align)
+        aligned = f", aligned to {self.align} bytes" if self.align else ""
+        return f"a tensor of {name}{aligned}"
 
 
 class Tensor:
@@ -75,12 +94,12 @@ class Tensor:
 
     def __class_getitem__(cls, items: Any) -> TensorAnnotation:
         dtype, *shape = items if isinstance(items, tuple) else (items,)
-        if not isinstance(dtype, DType):
+        if not isinstance(dtype, Family):
             raise TypeError(f"fx.Tensor[…] must begin with an element type, not {quoted(dtype)}")
         align = None
         if shape and isinstance(shape[-1], Alignment):
             align = shape.pop().nbytes
-            align = align if align > dtype.bytes else None
+            align = align if align > (dtype.bytes if isinstance(dtype, DType) else 1) else None
         if not shape:
             return TensorAnnotation(dtype, None, align)
         if shape == [()]:

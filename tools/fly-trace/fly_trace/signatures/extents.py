@@ -87,6 +87,16 @@ def extent_text(extent: Extent) -> str:
     return (symbol_of(extent) or "?") + (f"{{{' '.join(notes)}}}" if notes else "")
 
 
+def tensor_text(
+    dtype: str, shape: tuple[Extent, ...], strides: tuple[Step, ...] | None, align: int | None
+) -> str:
+    """A tensor's type as `--sig` has it."""
+    inside = ",".join(map(extent_text, shape))
+    if strides is not None:
+        inside = f"{inside}:{','.join(map(extent_text, strides))}"
+    return f"{dtype}[{inside}]" + (f"{{align={align}}}" if align else "")
+
+
 def admits(wanted: Extent, found: Any) -> bool:
     """Whether a mode of a layout's shape is known to match `wanted`."""
     if isinstance(wanted, int):

@@ -37,7 +37,7 @@ from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly_trace.core import locations
 from fly_trace.signatures.annotations import Constexpr, Stream, Tensor, TensorAnnotation
-from fly_trace.signatures.extents import Extent, Step, Symbol, extent_text, leaf_of, parse_extent
+from fly_trace.signatures.extents import Extent, Step, Symbol, leaf_of, parse_extent, tensor_text
 from fly_trace.signatures.strides import c_strides
 from fly_trace.values.dtypes import DTYPES, EVERY, DType
 
@@ -75,11 +75,7 @@ class TensorType:
         return tuple(map(leaf_of, self.shape)), tuple(map(leaf_of, steps))
 
     def __str__(self) -> str:
-        shape = ",".join(map(extent_text, self.shape))
-        if self.strides is not None:
-            shape = f"{shape}:{','.join(map(extent_text, self.strides))}"
-        note = f"{{align={self.align}}}" if self.align else ""
-        return f"{self.dtype.name}[{shape}]{note}"
+        return tensor_text(self.dtype.name, self.shape, self.strides, self.align)
 
 
 @record
@@ -329,10 +325,13 @@ def _resolve(
             place=locations.place(definition(function)),
         )
     has_default = default is not parameter.empty
-    if isinstance(annotation, TensorAnnotation) and annotation.shape is not None:
-        declared: ParameterType | None = TensorType(
-            annotation.dtype, annotation.shape, None, annotation.align
-        )
+    if isinstance(annotation, TensorAnnotation):
+        if given is not None and not _admits(annotation, given):
+            raise _contradiction(name, str(annotation), given)
+        dtype = annotation.element_type or getattr(given, "dtype", None)
+        declared: ParameterType | None = None
+        if dtype is not None and annotation.shape is not None:
+            declared = TensorType(dtype, annotation.shape, None, annotation.align)
     elif isinstance(annotation, DType):
         number = getattr(default, "number", default)
         declared = ScalarType(annotation, number if has_default else None)
@@ -357,12 +356,6 @@ def _resolve(
         raise _contradiction(name, "a compile-time constant", given)
     if annotation is Tensor and not isinstance(given, TensorType):
         raise _contradiction(name, "a tensor", given)
-    if (
-        isinstance(annotation, TensorAnnotation)
-        and annotation.shape is None
-        and not (isinstance(given, TensorType) and given.dtype is annotation.dtype)
-    ):
-        raise _contradiction(name, f"a tensor of {annotation.dtype.name}", given)
     if declared is not None and not _agree(declared, given):
         raise _contradiction(name, str(declared), given)
     if isinstance(annotation, TensorAnnotation) and isinstance(given, TensorType):
@@ -372,6 +365,10 @@ def _resolve(
 
 def _is_constexpr(annotation: Any) -> bool:
     return annotation is Constexpr or isinstance(annotation, Constexpr)
+
+
+def _admits(annotation: TensorAnnotation, given: ParameterType) -> bool:
+    return isinstance(given, TensorType) and annotation.admits(given.dtype)
 
 
 def _agree(declared: ParameterType, given: ParameterType) -> bool:

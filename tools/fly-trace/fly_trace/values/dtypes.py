@@ -18,7 +18,7 @@ class PromotionError(TypeError):
     """Two types that cannot be combined, or a Python number that does not fit."""
 
 
-class _Family(type):
+class Family(type):
     """The metaclass of types of numbers: an instance of one is a number whose `dtype` is a subclass
     of it."""
 
@@ -26,7 +26,7 @@ class _Family(type):
         return getattr(type(value), "is_number", False) and issubclass(value.dtype, cls)
 
 
-class Numeric(metaclass=_Family):
+class Numeric(metaclass=Family):
     """All types of numbers."""
 
 
@@ -38,7 +38,7 @@ class Float(Numeric):
     """The floating-point types."""
 
 
-class DType(_Family):
+class DType(Family):
     """The metaclass of the element types: `fx.Float32` is a class. A call converts:
     `fx.Float32(x)`. `kind` is bool, int, uint or float."""
 

@@ -1,0 +1,69 @@
+"""What NumPy arrays and torch tensors have in common, and what they spell differently."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from fly_common.errors import UsageError
+
+
+def along(dim: int, function: Callable[..., Any], *arrays: Any) -> Any:
+    """Calls a function of matrices, whose rows are slices of `arrays` along a dimension, and gives
+    the matrix that it returns the arrays' shape, contiguous. Copies what can't be seen as such a
+    matrix.
+
+    UsageError for arrays of no dimension or of different shapes, and for other dimensions.
+    """
+    shape = tuple(arrays[0].shape)
+    if not -len(shape) <= dim < len(shape):
+        raise UsageError(f"dim is {dim}, and the array has {len(shape)} dimensions")
+    check_shapes(*arrays)
+    turned = [array.swapaxes(dim, -1) for array in arrays]
+    made = function(*map(as_matrix, turned))
+    return contiguous(made.reshape(turned[0].shape).swapaxes(dim, -1))
+
+
+def check_shapes(*arrays: Any) -> None:
+    """Raises UsageError for arrays of different shapes."""
+    shapes = [tuple(array.shape) for array in arrays]
+    if len(set(shapes)) > 1:
+        raise UsageError(f"the arrays have different shapes: {', '.join(map(str, shapes))}")
+
+
+def check_vectors(x: Any, **vectors: Any) -> None:
+    """Raises UsageError for vectors other than None that are not as long as an array's rows."""
+    for name, vector in vectors.items():
+        if vector is not None and tuple(vector.shape) != (x.shape[-1],):
+            raise UsageError(
+                f"{name} has the shape {tuple(vector.shape)}, and a row {x.shape[-1]} elements"
+            )
+
+
+def as_matrix(x: Any) -> Any:
+    """An array of one or more dimensions as a matrix, whose rows are along the last dimension and
+    have adjacent elements. UsageError for an array without dimensions."""
+    if x.ndim == 0:
+        raise UsageError("the array has no dimension")
+    x = x.reshape(math.prod(x.shape[:-1]), x.shape[-1])
+    return x if x.shape[1] < 2 or strides(x)[-1] == 1 else contiguous(x)
+
+
+def contiguous(x: Any) -> Any:
+    """An array with its elements in C order, copied if it isn't so."""
+    if hasattr(x, "contiguous"):  # torch's
+        return x.contiguous()
+    return x if x.flags.c_contiguous else x.copy("C")
+
+
+def strides(x: Any) -> list[int]:
+    """An array's strides in elements."""
+    if hasattr(x, "stride"):  # torch's
+        return list(x.stride())
+    return [step // x.itemsize for step in x.strides]
+
+
+def address(x: Any) -> int:
+    """The address of an array's first element."""
+    return x.data_ptr() if hasattr(x, "data_ptr") else x.ctypes.data

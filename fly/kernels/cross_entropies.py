@@ -1,0 +1,199 @@
+"""Cross entropy of logits and classes, and its gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_common.errors import UsageError
+
+import fly
+import fly.expr as fx
+from fly.kernels.arrays import as_matrix, contiguous
+from fly.kernels.operators import operator
+from fly.kernels.row_plans import Plan, plan
+from fly.kernels.row_softmax import Normalizer, exp
+from fly.kernels.rows import Matrix, Row, wide_type
+
+
+@fly.kernel
+def cross_entropy_kernel(
+    X: fx.Tensor,
+    targets: fx.Tensor,
+    losses: fx.Tensor,
+    log_sums: fx.Tensor,
+    smoothing: fx.Float64,
+    ignored: fx.Int64,
+    smooth: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+):
+    row, index, wide = Row(plan, X.shape[1]), fx.block_idx.x, log_sums.dtype
+    target = targets[index].to(fx.Int64)
+    is_class = 0 <= target < X.shape[1]
+    assert target == ignored or is_class, f"targets[{index}] is {target}, which is no class"
+    x = row.read(X, float("-inf"))
+    normalizer = row.fold(Normalizer.of, Normalizer.merge, x).over_block()
+    log_sum = normalizer.bound + fx.log(normalizer.total)
+    # The logarithm of the softmax is x - log_sum: of the target, and in the mean of all classes.
+    loss = wide(0)
+    if smooth:
+        share = smoothing.to(wide)
+        own = (1 - share) * own_logit(X, target, is_class, log_sum)
+        loss = -own - share * (row.mean(row.read(X)) - log_sum)
+    else:
+        loss = -own_logit(X, target, is_class, log_sum)
+    if fx.thread_idx.x == 0:
+        log_sums[index] = log_sum
+        losses[index] = fx.where(target == ignored, wide(0), loss)
+
+
+def own_logit(X, target, is_class, log_sum):
+    """Returns log(softmax(x)) of the target's class, and 0 if it is none."""
+    own = log_sum.dtype(0)
+    if is_class:
+        own = X[fx.block_idx.x, target].to(log_sum.dtype) - log_sum
+    return own
+
+
+@fly.kernel
+def cross_entropy_backward_kernel(
+    gradients: fx.Tensor,
+    X: fx.Tensor,
+    targets: fx.Tensor,
+    log_sums: fx.Tensor,
+    dX: fx.Tensor,
+    smoothing: fx.Float64,
+    ignored: fx.Int64,
+    plan: fx.Constexpr[Plan],
+):
+    row, index, wide = Row(plan, X.shape[1]), fx.block_idx.x, log_sums.dtype
+    target, log_sum, share = targets[index].to(fx.Int64), log_sums[index], smoothing.to(wide)
+    gradient = fx.where(target == ignored, wide(0), gradients[index])
+
+    def derivative(x, column):
+        wanted = fx.where(column == target.to(fx.Int32), 1 - share, wide(0)) + share / X.shape[1]
+        return (exp(x - log_sum) - wanted) * gradient
+
+    row.write(dX, row.map(derivative, row.read(X), row.places()))
+
+
+@fly.jit
+def cross_entropy_matrix(
+    X: Matrix,
+    targets: fx.Tensor[fx.Integer, "M"],
+    smoothing: fx.Float64,
+    ignored: fx.Int64,
+    smooth: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+):
+    rows, wide = X.shape[0], wide_type(X.dtype)
+    losses, log_sums = fx.empty(rows, wide), fx.empty(rows, wide)
+    cross_entropy_kernel(X, targets, losses, log_sums, smoothing, ignored, smooth, plan).launch(
+        grid=rows, block=plan.threads
+    )
+    return losses, log_sums
+
+
+@fly.jit
+def cross_entropy_backward_matrix(
+    gradients: fx.Tensor[fx.Float, "M"],
+    X: Matrix,
+    targets: fx.Tensor[fx.Integer, "M"],
+    log_sums: fx.Tensor[fx.Float, "M"],
+    smoothing: fx.Float64,
+    ignored: fx.Int64,
+    plan: fx.Constexpr[Plan],
+):
+    dX = fx.empty(X.shape, X.dtype)
+    cross_entropy_backward_kernel(
+        gradients, X, targets, log_sums, dX, smoothing, ignored, plan
+    ).launch(grid=X.shape[0], block=plan.threads)
+    return dX
+
+
+def _fake_rows(x: Any, *_: Any) -> Any:
+    import torch
+
+    wide = torch.float64 if x.dtype == torch.float64 else torch.float32
+    return x.new_empty(x.shape[:-1], dtype=wide), x.new_empty(x.shape[:-1], dtype=wide)
+
+
+@operator(
+    "(Tensor x, Tensor targets, float smoothing=0.0, int ignore_index=-100) -> (Tensor, Tensor)",
+    fake=_fake_rows,
+)
+def cross_entropy_rows(
+    x: Any, targets: Any, smoothing: float = 0.0, ignore_index: int = -100
+) -> Any:
+    """(losses, log_sums) of each row of x: -log_softmax(x)[target], and log(sum(exp(x))).
+
+    As `cross_entropy`; losses are 0 where the target is ignored. Both results are of f32, of f64
+    for x of f64, and have the shape of targets.
+    """
+    if tuple(targets.shape) != tuple(x.shape[:-1]):
+        raise UsageError(
+            f"targets have the shape {tuple(targets.shape)}, and the rows {tuple(x.shape[:-1])}"
+        )
+    if not 0 <= smoothing <= 1:
+        raise UsageError(f"smoothing is {smoothing}, not from 0 to 1")
+    matrix = as_matrix(x)
+    losses, log_sums = cross_entropy_matrix(
+        matrix, targets.reshape(-1), smoothing, ignore_index, smoothing > 0, plan(matrix)
+    )
+    return losses.reshape(targets.shape), log_sums.reshape(targets.shape)
+
+
+@operator(
+    "(Tensor gradient, Tensor x, Tensor targets, Tensor log_sums, float smoothing,"
+    " int ignore_index) -> Tensor",
+    fake=lambda gradient, x, *_: x.new_empty(x.shape),
+)
+def cross_entropy_backward(
+    gradient: Any, x: Any, targets: Any, log_sums: Any, smoothing: float, ignore_index: int
+) -> Any:
+    """The gradient of x, from those of the losses and the log_sums of `cross_entropy_rows`."""
+    matrix = as_matrix(x)
+    dx = cross_entropy_backward_matrix(
+        contiguous(gradient).reshape(-1),
+        matrix,
+        targets.reshape(-1),
+        log_sums.reshape(-1),
+        smoothing,
+        ignore_index,
+        plan(matrix),
+    )
+    return dx.reshape(x.shape)
+
+
+def _save(ctx: Any, inputs: Any, output: Any) -> None:
+    x, targets, ctx.smoothing, ctx.ignored = inputs
+    ctx.save_for_backward(x, targets, output[1])
+    ctx.mark_non_differentiable(output[1])
+
+
+@cross_entropy_rows.gradient(_save)
+def _(ctx: Any, gradient: Any, _: Any) -> Any:
+    dx = cross_entropy_backward(gradient, *ctx.saved_tensors, ctx.smoothing, ctx.ignored)
+    return dx, None, None, None
+
+
+def cross_entropy(
+    x: Any,
+    targets: Any,
+    smoothing: float = 0.0,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+) -> Any:
+    """The cross entropy of the softmax of x along the last dimension and the targets' classes.
+
+    x: of f16, bf16, f32 or f64, with a row for each target. targets: integers, each a class or
+    ignore_index. smoothing: the share of the target that is spread over all classes. reduction:
+    "mean" over the targets that are not ignored, "sum", or "none" (the losses of the rows, 0 for
+    ignored ones). Returns f32, f64 for x of f64. A target that is no class fails an assert.
+    """
+    if reduction not in ("mean", "sum", "none"):
+        raise UsageError(f"reduction is {reduction!r}", hint="it is 'mean', 'sum' or 'none'")
+    losses, _ = cross_entropy_rows(x, targets, smoothing, ignore_index)
+    if reduction == "none":
+        return losses
+    total = losses.sum()
+    return total if reduction == "sum" else total / (targets != ignore_index).sum()

@@ -1,0 +1,319 @@
+"""RMSNorm and layer normalization along the last dimension.
+
+All functions are one kernel. It may add a residual first, as transformers do between their layers,
+and round its result to 8 bits, with a scale for each row. Statistics of a row are sums in f32 (of
+f64 in f64); the variance is of differences from the mean, which avoids cancellation.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fly
+import fly.expr as fx
+from fly.kernels.arrays import as_matrix, check_shapes, check_vectors
+from fly.kernels.columns import THREADS, add_up, parts_of
+from fly.kernels.operators import like, operator
+from fly.kernels.quantization import format_of, quantized
+from fly.kernels.row_plans import Plan, plan
+from fly.kernels.rows import Matrix, Row, wide_type
+
+
+def statistics(row, x, eps, centred):
+    """Returns what is subtracted from a row, and the factor 1 / sqrt(variance + eps)."""
+    mean = row.mean(x) if centred else 0.0
+    variance = row.mean(row.map(lambda x: (x - mean) * (x - mean), x))
+    return mean, fx.rsqrt(variance + eps.to(variance.dtype))
+
+
+def applied(row, function, x, parameter):
+    """Returns `function` of a row and a vector, or the row if there is no vector."""
+    return x if parameter is None else row.map(function, x, row.read(parameter))
+
+
+@fly.kernel
+def norm_kernel(
+    X: fx.Tensor,
+    Y: fx.Tensor,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+    weight=None,
+    bias=None,
+    residual=None,
+    total=None,
+    scales=None,
+):
+    row = Row(plan, X.shape[1])
+    x = row.read(X)
+    if residual is not None:
+        x = row.map(lambda x, other: x + other, x, row.read(residual))
+        row.write(total, x)
+    mean, factor = statistics(row, x, eps, centred)
+    y = row.map(lambda x: (x - mean) * factor, x)
+    y = applied(row, lambda y, weight: y * weight, y, weight)
+    y = applied(row, lambda y, bias: y + bias, y, bias)
+    row.write(Y, y if scales is None else quantized(row, y, Y.dtype, scales))
+
+
+@fly.jit
+def norm_rows(
+    X: Matrix,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+    weight=None,
+    bias=None,
+    residual=None,
+    dtype=None,
+):
+    Y = fx.empty(X.shape, X.dtype if dtype is None else dtype)
+    scales = None if dtype is None else fx.empty(X.shape[0], fx.Float32)
+    total = None if residual is None else fx.empty(X.shape, X.dtype)
+    norm_kernel(X, Y, eps, centred, plan, weight, bias, residual, total, scales).launch(
+        grid=X.shape[0], block=plan.threads
+    )
+    return Y, scales, total
+
+
+@fly.kernel
+def norm_backward_kernel(
+    dY: fx.Tensor,
+    X: fx.Tensor,
+    dX: fx.Tensor,
+    means: fx.Tensor,
+    factors: fx.Tensor,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+    weight=None,
+):
+    row = Row(plan, X.shape[1])
+    x = row.read(X)
+    mean, factor = statistics(row, x, eps, centred)
+    x = row.map(lambda x: (x - mean) * factor, x)
+    dy = applied(row, lambda dy, weight: dy * weight, row.read(dY), weight)
+    along = row.mean(row.map(lambda dy, x: dy * x, dy, x))
+    shift = row.mean(dy) if centred else 0.0
+    row.write(dX, row.map(lambda dy, x: (dy - shift - x * along) * factor, dy, x))
+    if fx.thread_idx.x == 0:
+        means[fx.block_idx.x], factors[fx.block_idx.x] = mean, factor
+
+
+@fly.kernel
+def parameters_backward_kernel(
+    dY: fx.Tensor,
+    X: fx.Tensor,
+    means: fx.Tensor,
+    factors: fx.Tensor,
+    dweight: fx.Tensor,
+    dbias: fx.Tensor,
+    rows: fx.Int32,
+):
+    """Sums over `rows` rows, of one column each thread."""
+    column, part = fx.block_idx.x * THREADS + fx.thread_idx.x, fx.block_idx.y
+    first = fx.Int64(part) * rows
+    if column < X.shape[1]:
+        weight = bias = dweight.dtype(0)
+        for row in range(first, min(first + rows, X.shape[0])):
+            dy = dY[row, column].to(dweight.dtype)
+            weight += dy * (X[row, column] - means[row]) * factors[row]
+            bias += dy
+        dweight[part, column], dbias[part, column] = weight, bias
+
+
+@fly.jit
+def norm_backward_rows(
+    dY: Matrix,
+    X: Matrix,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+    weight=None,
+):
+    rows, columns = X.shape
+    wide = wide_type(X.dtype)
+    dX = fx.empty(X.shape, X.dtype)
+    means, factors = fx.empty(rows, wide), fx.empty(rows, wide)
+    norm_backward_kernel(dY, X, dX, means, factors, eps, centred, plan, weight).launch(
+        grid=rows, block=plan.threads
+    )
+    if weight is None:
+        return dX, fx.empty(0, X.dtype), fx.empty(0, X.dtype)
+    parts, rows_of_part = parts_of(rows)
+    dweight, dbias = fx.empty((parts, columns), wide), fx.empty((parts, columns), wide)
+    parameters_backward_kernel(dY, X, means, factors, dweight, dbias, rows_of_part).launch(
+        grid=(fx.ceildiv(columns, THREADS), parts), block=THREADS
+    )
+    return dX, add_up(dweight, weight.dtype), add_up(dbias, weight.dtype)
+
+
+def _norm(x, eps, centred, weight=None, bias=None, residual=None, dtype=None):
+    """Calls norm_rows; returns the results there are."""
+    matrix = as_matrix(x)
+    vectors = [one for one in (weight, bias) if one is not None]
+    check_vectors(x, weight=weight, bias=bias)
+    matrices = [matrix]
+    if residual is not None:
+        check_shapes(x, residual)
+        residual = as_matrix(residual)
+        matrices.append(residual)
+    kind = None if dtype is None else format_of(dtype)
+    found = norm_rows(matrix, eps, centred, plan(*matrices, *vectors), weight, bias, residual, kind)
+    y, scales, total = found
+    results = (
+        y.reshape(x.shape),
+        None if scales is None else scales.reshape(x.shape[:-1]),
+        None if total is None else total.reshape(x.shape),
+    )
+    made = tuple(one for one in results if one is not None)
+    return made[0] if len(made) == 1 else made
+
+
+@operator(
+    "(Tensor x, Tensor? weight=None, Tensor? bias=None, float eps=1e-05) -> Tensor", fake=like
+)
+def layer_norm(x: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5) -> Any:
+    """(x - mean) / sqrt(variance + eps) · weight + bias along the last dimension.
+
+    x: of f16, bf16, f32 or f64, of one or more dimensions. weight, bias: of a floating-point type,
+    as long as a row, or None. Returns an array of x's type and shape.
+    """
+    return _norm(x, eps, True, weight, bias)
+
+
+@operator("(Tensor x, Tensor? weight=None, float eps=1e-06) -> Tensor", fake=like)
+def rms_norm(x: Any, weight: Any = None, eps: float = 1e-6) -> Any:
+    """x / sqrt(mean(x²) + eps) · weight along the last dimension. As `layer_norm`."""
+    return _norm(x, eps, False, weight)
+
+
+def _two(x: Any, *_: Any) -> Any:
+    return x.new_empty(x.shape), x.new_empty(x.shape)
+
+
+@operator(
+    "(Tensor x, Tensor residual, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)"
+    " -> (Tensor, Tensor)",
+    fake=_two,
+)
+def add_layer_norm(
+    x: Any, residual: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """(layer_norm(x + residual, weight, bias, eps), x + residual); residual is like x."""
+    return _norm(x, eps, True, weight, bias, residual)
+
+
+@operator(
+    "(Tensor x, Tensor residual, Tensor? weight=None, float eps=1e-06) -> (Tensor, Tensor)",
+    fake=_two,
+)
+def add_rms_norm(x: Any, residual: Any, weight: Any = None, eps: float = 1e-6) -> Any:
+    """(rms_norm(x + residual, weight, eps), x + residual); residual is like x."""
+    return _norm(x, eps, False, weight, None, residual)
+
+
+def _fake_quantized(x: Any, dtype: str, *_: Any) -> Any:
+    import torch
+
+    scales = x.new_empty(x.shape[:-1], dtype=torch.float32)
+    return x.new_empty(x.shape, dtype=getattr(torch, dtype)), scales
+
+
+@operator(
+    "(Tensor x, str dtype, Tensor? weight=None, Tensor? bias=None, float eps=1e-05)"
+    " -> (Tensor, Tensor)",
+    fake=_fake_quantized,
+)
+def layer_norm_quantized(
+    x: Any, dtype: str, weight: Any = None, bias: Any = None, eps: float = 1e-5
+) -> Any:
+    """quantize_rows(layer_norm(x, weight, bias, eps), dtype), without rounding in between."""
+    return _norm(x, eps, True, weight, bias, None, dtype)
+
+
+@operator(
+    "(Tensor x, str dtype, Tensor? weight=None, float eps=1e-06) -> (Tensor, Tensor)",
+    fake=_fake_quantized,
+)
+def rms_norm_quantized(x: Any, dtype: str, weight: Any = None, eps: float = 1e-6) -> Any:
+    """quantize_rows(rms_norm(x, weight, eps), dtype), without rounding in between."""
+    return _norm(x, eps, False, weight, None, None, dtype)
+
+
+def _fake_add_quantized(x: Any, residual: Any, dtype: str, *more: Any) -> Any:
+    return *_fake_quantized(x, dtype), x.new_empty(x.shape)
+
+
+@operator(
+    "(Tensor x, Tensor residual, str dtype, Tensor? weight=None, float eps=1e-06)"
+    " -> (Tensor, Tensor, Tensor)",
+    fake=_fake_add_quantized,
+)
+def add_rms_norm_quantized(
+    x: Any, residual: Any, dtype: str, weight: Any = None, eps: float = 1e-6
+) -> Any:
+    """(*rms_norm_quantized(x + residual, dtype, weight, eps), x + residual); residual is like x."""
+    return _norm(x, eps, False, weight, None, residual, dtype)
+
+
+def _fake_backward(gradient: Any, x: Any, weight: Any, *_: Any) -> Any:
+    of_weight = x.new_empty(0) if weight is None else weight.new_empty(weight.shape)
+    return x.new_empty(x.shape), of_weight, of_weight.clone()
+
+
+@operator(
+    "(Tensor gradient, Tensor x, Tensor? weight, float eps, bool centred)"
+    " -> (Tensor, Tensor, Tensor)",
+    fake=_fake_backward,
+)
+def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool) -> Any:
+    """The gradients of x, weight and bias from those of layer_norm (centred) or of rms_norm.
+
+    gradient and x are of one type and shape. Without a weight, the gradients of weight and bias are
+    empty. Sums over rows are the same in each run.
+    """
+    check_shapes(gradient, x)
+    check_vectors(x, weight=weight)
+    matrices = as_matrix(gradient), as_matrix(x)
+    vectors = [] if weight is None else [weight]
+    dx, *others = norm_backward_rows(*matrices, eps, centred, plan(*matrices, *vectors), weight)
+    return dx.reshape(x.shape), *others
+
+
+def _save(ctx: Any, inputs: Any, output: Any) -> None:
+    x, *parameters, ctx.eps = inputs
+    ctx.save_for_backward(x, parameters[0])
+
+
+def _save_sum(ctx: Any, inputs: Any, output: Any) -> None:
+    _, _, *parameters, ctx.eps = inputs
+    ctx.save_for_backward(output[1], parameters[0])
+
+
+def _gradients(ctx: Any, gradient: Any, centred: bool) -> tuple[Any, Any, Any]:
+    x, weight = ctx.saved_tensors
+    dx, dweight, dbias = norm_backward(gradient, x, weight, ctx.eps, centred)
+    return dx, *((None, None) if weight is None else (dweight, dbias))
+
+
+@layer_norm.gradient(_save)
+def _(ctx: Any, gradient: Any) -> Any:
+    return *_gradients(ctx, gradient, True), None
+
+
+@rms_norm.gradient(_save)
+def _(ctx: Any, gradient: Any) -> Any:
+    return *_gradients(ctx, gradient, False)[:2], None
+
+
+@add_layer_norm.gradient(_save_sum)
+def _(ctx: Any, gradient: Any, of_sum: Any) -> Any:
+    dx, *others = _gradients(ctx, gradient, True)
+    return dx + of_sum, dx + of_sum, *others, None
+
+
+@add_rms_norm.gradient(_save_sum)
+def _(ctx: Any, gradient: Any, of_sum: Any) -> Any:
+    dx, dweight, _ = _gradients(ctx, gradient, False)
+    return dx + of_sum, dx + of_sum, dweight, None

@@ -1,0 +1,96 @@
+"""Functions of arrays that are operators of torch, too.
+
+A kernel of this package is called by a function of arrays. For NumPy arrays the function runs. For
+torch tensors the operator `torch.ops.fly.NAME` is called instead, whose implementation is the same
+function: torch then knows its gradient, and `torch.compile` the shapes of its results.
+
+Nothing here imports torch. Operators are made when torch is there: with the module that defines the
+function, or at the first call with a tensor. `torch.compile` can't trace the latter: import torch
+before `fly.kernels`.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from fly_common.errors import UsageError
+from fly_common.quoting import quoted
+
+NAMESPACE = "fly"
+Function = Callable[..., Any]
+
+
+class Operator:
+    """A function of arrays, decorated by `operator`."""
+
+    def __init__(self, function: Function, schema: str, fake: Function):
+        self.function, self.schema, self.fake = function, schema, fake
+        self.name = function.__name__
+        self._gradient: tuple[Function, Function] | None = None
+        self._made: Any = None
+        update_wrapper(self, function)
+        if "torch" in sys.modules:
+            self._made = self._operator()
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        first = arguments[0] if arguments else next(iter(named.values()), None)
+        torch = sys.modules.get("torch")
+        if torch is not None and isinstance(first, torch.Tensor):
+            return self.torch(*arguments, **named)
+        if not hasattr(first, "__array_interface__"):
+            raise UsageError(
+                f"{self.name} takes NumPy arrays or torch tensors, not {quoted(first)}"
+            )
+        return self.function(*arguments, **named)
+
+    def gradient(self, save: Function) -> Callable[[Function], Function]:
+        """Decorates the backward function, which gets the context that `save` has filled and the
+        gradients of the results, and returns the gradients of the arguments. Both are as in
+        `torch.library.register_autograd`."""
+
+        def decorate(backward: Function) -> Function:
+            self._gradient = backward, save
+            if self._made is not None:
+                self._made.register_autograd(backward, setup_context=save)
+            return backward
+
+        return decorate
+
+    @property
+    def torch(self) -> Any:
+        """The operator of torch: what `torch.library.custom_op` returns."""
+        if self._made is None:
+            self._made = self._operator()
+        return self._made
+
+    def _operator(self) -> Any:
+        from torch.library import custom_op
+
+        made = custom_op(
+            f"{NAMESPACE}::{self.name}", self.function, mutates_args=(), schema=self.schema
+        )
+        made.register_fake(self.fake)
+        if self._gradient is not None:
+            backward, save = self._gradient
+            made.register_autograd(backward, setup_context=save)
+        return made
+
+
+def operator(schema: str, *, fake: Function) -> Callable[[Function], Operator]:
+    """Decorates a function of arrays. `schema` is torch's, as in "(Tensor x, int dim=-1) ->
+    Tensor"; the first argument is an array. `fake` takes tensors without elements and returns such
+    ones."""
+
+    def decorate(function: Function) -> Operator:
+        return Operator(function, schema, fake)
+
+    return decorate
+
+
+def like(x: Any, *_: Any) -> Any:
+    """The fake of operators that return a contiguous tensor of the first argument's type and
+    shape."""
+    return x.new_empty(x.shape)

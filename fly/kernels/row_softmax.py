@@ -1,0 +1,161 @@
+"""Softmax and its logarithm along a dimension, and their gradients.
+
+A row that fits into a block's registers is read once. A longer one is read twice: the first time
+for its maximum and the sum of exponentials, by an online normalizer (Milakov and Gimelshein,
+arXiv:1805.02867).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import fly
+import fly.expr as fx
+from fly.kernels.arrays import along
+from fly.kernels.operators import like, operator
+from fly.kernels.row_plans import Plan, plan
+from fly.kernels.rows import Matrix, Row
+
+# The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
+LOWEST = {32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
+LOG2_E = 1.4426950408889634
+
+
+def exp(x):
+    """Returns exp(x). In f32 by the hardware's approximation of exp2, to 2 ulp."""
+    return fx.exp2(x * LOG2_E, fastmath="afn") if x.dtype is fx.Float32 else fx.exp(x)
+
+
+class Normalizer(NamedTuple):
+    """A bound of some numbers, and the sum of exp(x - bound) over them. The bound is their maximum,
+    or the lowest finite number if all are -inf."""
+
+    bound: Any
+    total: Any
+
+    @classmethod
+    def of(cls, numbers: Any) -> Normalizer:
+        """The normalizer of a vector."""
+        bound = fx.maximum(numbers.reduce("max"), LOWEST[numbers.dtype.bits])
+        return cls(bound, exp(numbers - bound).reduce("add"))
+
+    def merge(self, other: Normalizer) -> Normalizer:
+        """The normalizer of both sets of numbers."""
+        bound = fx.maximum(self.bound, other.bound)
+        own, others = (one.total * exp(one.bound - bound) for one in (self, other))
+        return Normalizer(bound, own + others)
+
+    def over_block(self) -> Normalizer:
+        """The normalizer of the numbers of all threads."""
+        bound = fx.block.reduce(self.bound, "max")
+        return Normalizer(bound, fx.block.reduce(self.total * exp(self.bound - bound)))
+
+    def apply(self, numbers: Any, log: bool) -> Any:
+        """The softmax of some of the numbers, or its logarithm."""
+        if log:
+            return (numbers - self.bound) - fx.log(self.total)
+        return exp(numbers - self.bound) * (1 / self.total)
+
+
+@fly.kernel
+def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
+    row = Row(plan, X.shape[1])
+    x = row.read(X, float("-inf"))
+    normalizer = row.fold(Normalizer.of, Normalizer.merge, x).over_block()
+    row.write(Y, row.map(lambda x: normalizer.apply(x, log), x))
+
+
+@fly.kernel
+def softmax_backward_kernel(
+    dY: fx.Tensor,
+    Y: fx.Tensor,
+    dX: fx.Tensor,
+    log: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+):
+    row = Row(plan, Y.shape[1])
+    dy, y = row.read(dY), row.read(Y)
+    if log:
+        total = row.sum(dy)
+        dx = row.map(lambda dy, y: dy - exp(y) * total, dy, y)
+    else:
+        total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
+        dx = row.map(lambda dy, y: y * (dy - total), dy, y)
+    row.write(dX, dx)
+
+
+@fly.jit
+def softmax_rows(X: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
+    Y = fx.empty(X.shape, X.dtype)
+    softmax_kernel(X, Y, log, plan).launch(grid=X.shape[0], block=plan.threads)
+    return Y
+
+
+@fly.jit
+def softmax_backward_rows(dY: Matrix, Y: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
+    dX = fx.empty(Y.shape, Y.dtype)
+    softmax_backward_kernel(dY, Y, dX, log, plan).launch(grid=Y.shape[0], block=plan.threads)
+    return dX
+
+
+def _forward(x: Any, dim: int, log: bool) -> Any:
+    return along(dim, lambda x: softmax_rows(x, log, plan(x)), x)
+
+
+def _backward(gradient: Any, y: Any, dim: int, log: bool) -> Any:
+    return along(
+        dim,
+        lambda gradient, y: softmax_backward_rows(gradient, y, log, plan(gradient, y)),
+        gradient,
+        y,
+    )
+
+
+def _like_second(first: Any, second: Any, dim: int = -1) -> Any:
+    return second.new_empty(second.shape)
+
+
+@operator("(Tensor x, int dim=-1) -> Tensor", fake=like)
+def softmax(x: Any, dim: int = -1) -> Any:
+    """exp(x) / sum(exp(x)) along a dimension.
+
+    x: of f16, bf16, f32 or f64, of one or more dimensions. Returns an array of the same type and
+    shape. Sums are in f32, of f64 in f64. Slices with NaN or +inf, and those of nothing but -inf,
+    become NaN, as in torch.softmax.
+    """
+    return _forward(x, dim, log=False)
+
+
+@operator("(Tensor x, int dim=-1) -> Tensor", fake=like)
+def log_softmax(x: Any, dim: int = -1) -> Any:
+    """The logarithm of softmax(x, dim), which is more accurate than fx.log of it. As `softmax`."""
+    return _forward(x, dim, log=True)
+
+
+@operator("(Tensor gradient, Tensor y, int dim=-1) -> Tensor", fake=_like_second)
+def softmax_backward(gradient: Any, y: Any, dim: int = -1) -> Any:
+    """y · (gradient - sum(gradient · y)): the gradient of x, from those of y = softmax(x, dim).
+    Both are of one type and shape, as is the result."""
+    return _backward(gradient, y, dim, log=False)
+
+
+@operator("(Tensor gradient, Tensor y, int dim=-1) -> Tensor", fake=_like_second)
+def log_softmax_backward(gradient: Any, y: Any, dim: int = -1) -> Any:
+    """gradient - exp(y) · sum(gradient): the gradient of x, from those of y = log_softmax(x,
+    dim). Both are of one type and shape, as is the result."""
+    return _backward(gradient, y, dim, log=True)
+
+
+def _save(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(output)
+    ctx.dim = inputs[1]
+
+
+@softmax.gradient(_save)
+def _(ctx: Any, gradient: Any) -> Any:
+    return softmax_backward(gradient, *ctx.saved_tensors, ctx.dim), None
+
+
+@log_softmax.gradient(_save)
+def _(ctx: Any, gradient: Any) -> Any:
+    return log_softmax_backward(gradient, *ctx.saved_tensors, ctx.dim), None

@@ -1,0 +1,163 @@
+"""The rows of a matrix in a kernel, each taken by a block of threads.
+
+A kernel says what it computes of a row's elements, once for rows of all lengths:
+
+    row = Row(plan, X.shape[1])
+    x = row.read(X)
+    mean = row.mean(x)
+    row.write(Y, row.map(lambda x: x - mean, x))
+
+A row that fits into the block's registers is loaded once; of a longer one the block takes tiles,
+and loads them again each time. Of each tile, a thread has `vectors` vectors of adjacent elements:
+the first one of thread t is vector t of the tile, so that neighbouring threads access neighbouring
+memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import fly.expr as fx
+from fly.kernels.row_plans import Plan
+
+# The annotation of a matrix; columns are counted in 32 bits, which launches check.
+Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
+
+
+class Row:
+    """The row `fx.block_idx.x` of matrices with the same number of columns."""
+
+    def __init__(self, plan: Plan, columns: Any):
+        self.plan, self.columns = plan, columns
+
+    def read(self, tensor: Any, default: float = 0.0) -> Line:
+        """The row of a matrix, or a vector that is as long as a row. Elements beyond its end, which
+        threads may have, are `default`."""
+        return Line(self, lambda first: Tile(self, first).load(tensor, default))
+
+    def places(self) -> Line:
+        """The numbers of the columns, as Int32."""
+        return Line(self, lambda first: Tile(self, first).places())
+
+    def map(self, function: Callable[..., Any], *lines: Line) -> Line:
+        """`function` of all elements."""
+        return Line(self, lambda first: function(*[line.at(first) for line in lines]))
+
+    def fold(self, function: Callable[..., Any], merge: Callable[..., Any], line: Line) -> Any:
+        """Each thread's value: `function` of its elements, merged over the tiles."""
+        value = function(line.at(0))
+        if not self.plan.fits:
+            for first in range(self.plan.tile, self.columns, self.plan.tile):
+                value = merge(value, function(line.at(first)))
+        return value
+
+    def sum(self, line: Line) -> Any:
+        """The sum of all elements, for all threads."""
+        own = Tile(self, 0).within(line.at(0)).reduce("add")
+        if not self.plan.fits:
+            for first in range(self.plan.tile, self.columns, self.plan.tile):
+                own += Tile(self, first).within(line.at(first)).reduce("add")
+        return fx.block.reduce(own)
+
+    def maximum(self, line: Line) -> Any:
+        """The greatest of all elements and 0, for all threads; NaN if one is NaN."""
+        return fx.block.reduce(self.fold(lambda x: x.reduce("max"), fx.maximum, line), "max")
+
+    def mean(self, line: Line) -> Any:
+        """The mean of all elements, for all threads."""
+        return self.sum(line) / self.columns
+
+    def write(self, tensor: Any, line: Line) -> None:
+        """Stores all elements to the row of a matrix."""
+        if self.plan.fits:
+            Tile(self, 0).store(tensor, line.at(0))
+        else:
+            for first in range(0, self.columns, self.plan.tile):
+                Tile(self, first).store(tensor, line.at(first))
+
+
+class Line:
+    """A row's elements of a tensor, or of what is computed of tensors. They are in registers if the
+    row fits, and computed again for each use if it does not."""
+
+    def __init__(self, row: Row, make: Callable[[Any], Any]):
+        self.make = make
+        self.held = make(0) if row.plan.fits else None
+
+    def at(self, first: Any) -> Any:
+        """The thread's elements of the tile from element `first` on: an fx.Vector."""
+        return self.make(first) if self.held is None else self.held
+
+
+class Tile:
+    """The part of a row from element `first` on that a block takes at a time."""
+
+    def __init__(self, row: Row, first: Any):
+        self.plan, self.columns, self.first = row.plan, row.columns, first
+
+    def load(self, tensor: Any, default: float) -> Any:
+        """Loads the thread's elements: an fx.Vector of `wide_type`."""
+        held = self._registers(tensor.dtype)
+        if not self.plan.whole:
+            held.fill(default)
+        self._copy(self._part(tensor), held)
+        return held.load().to(wide_type(tensor.dtype))
+
+    def store(self, tensor: Any, values: Any) -> None:
+        """Stores the thread's elements."""
+        held = self._registers(tensor.dtype)
+        held.store(values.to(tensor.dtype))
+        self._copy(held, self._part(tensor))
+
+    def places(self) -> Any:
+        """The columns of the thread's elements."""
+        plan, held = self.plan, self._registers(fx.Int32)
+        for i in fx.range_constexpr(plan.vectors):
+            for j in fx.range_constexpr(plan.vector):
+                held[j, i] = self._place(i) + j
+        return held.load()
+
+    def _place(self, i: int) -> Any:
+        """The column of the thread's vector i."""
+        plan = self.plan
+        return self.first + (i * plan.threads + fx.thread_idx.x) * plan.vector
+
+    def within(self, values: Any) -> Any:
+        """The thread's elements, and 0 for those beyond the row's end."""
+        if self.plan.whole:
+            return values
+        held, inside = self._registers(values.dtype), self._inside()
+        held.store(values)
+        for i in fx.range_constexpr(self.plan.vectors):
+            part = held[None, i].load()
+            held[None, i].store(fx.where(inside[i], part, fx.zeros_like(part)))
+        return held.load()
+
+    def _registers(self, dtype: Any) -> Any:
+        return fx.make_rmem_tensor((self.plan.vector, self.plan.vectors), dtype)
+
+    def _part(self, tensor: Any) -> Any:
+        """The thread's elements in memory: as vectors, one after the other."""
+        plan = self.plan
+        line = tensor if fx.rank(tensor) == 1 else tensor[fx.block_idx.x, None]
+        start = fx.get_iter(line) + (self.first + fx.thread_idx.x * plan.vector)
+        steps = (1, plan.threads * plan.vector)
+        return fx.make_view(start, fx.make_layout((plan.vector, plan.vectors), steps))
+
+    def _copy(self, source: Any, target: Any) -> None:
+        dtype = source.dtype
+        atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
+        fx.copy(atom, source, target, pred=None if self.plan.whole else self._inside())
+
+    def _inside(self) -> Any:
+        """Which of the thread's vectors lie in the row, whose length is a multiple of theirs."""
+        inside = fx.make_rmem_tensor(self.plan.vectors, fx.Boolean)
+        for i in fx.range_constexpr(self.plan.vectors):
+            inside[i] = self._place(i) < self.columns
+        return inside
+
+
+def wide_type(dtype: Any) -> Any:
+    """The type that elements are computed in."""
+    return fx.Float64 if dtype is fx.Float64 else fx.Float32
