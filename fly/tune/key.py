@@ -113,8 +113,8 @@ class KeyReader:
         found: dict[str, str] = {}
         for name, parameter in self.parameters.items():
             annotation = parameter.annotation
-            if isinstance(annotation, TensorAnnotation):
-                found[name] = annotation.dtype.name
+            if isinstance(annotation, TensorAnnotation) and annotation.element_type:
+                found[name] = annotation.element_type.name
             elif name in given and (array := as_array(_plain(given[name]), name)) is not None:
                 found[name] = named(array.dtype).name
             elif (kind := types.get(name)) is not None and not isinstance(kind, Constant):
@@ -154,7 +154,9 @@ def _kinds(parameters: Mapping[str, inspect.Parameter]) -> list[str]:
     found: list[str] = []
     for name, parameter in parameters.items():
         annotation = parameter.annotation
-        if arguments.is_stream(parameter) or isinstance(annotation, DType | TensorAnnotation):
+        if arguments.is_stream(parameter) or isinstance(annotation, DType):
+            continue
+        if isinstance(annotation, TensorAnnotation) and annotation.element_type:
             continue
         if is_constant(parameter):
             found += [f"{name}.__class__", name]

@@ -16,7 +16,7 @@ import fly
 import fly.expr as fx
 from fly.tune.function import TunedFunction
 
-from .planted import blocks, scale
+from .planted import blocks, scale, scale_kernel
 
 PROGRAM = """
 import fly
@@ -118,6 +118,20 @@ def test_keys_of_calls():
 
 def blocks_of_b(*sizes: int) -> list[fly.Config]:
     return [fly.Config(B=size) for size in sizes]
+
+
+def test_a_family_of_element_types():
+    @fly.jit
+    def of_floats(X: fx.Tensor[fx.Float, "n"], BLOCK: fx.Constexpr = 64):
+        scale_kernel(X, X.shape[0], BLOCK).launch(grid=2, block=BLOCK)
+
+    tuned = fly.autotune(blocks(64, 128), key=["n"])(of_floats)
+    for dtype in (np.float32, np.float64, np.float32):
+        x = np.ones(128, dtype)
+        tuned(x)
+        assert (x == 2).all()
+    assert len(tuned._known) == 2
+    assert tuned._case({"X": x}).types == {"X": "f32"}
 
 
 def test_a_change_of_target_is_seen(axpy, monkeypatch):
