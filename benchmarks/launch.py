@@ -16,6 +16,8 @@ run:
     generated Python   the host program as Python code, on a machine that does nothing
     ctypes             one foreign call with as many integers, which computes nothing
     empty_strided      torch's, for the functions that allocate
+    autotuned          a function with a constant more, above which @fly.autotune stands, beside
+                       the same function without it, which the caller gives the constant
 
 Peers are measured where the interpreter PATH has them (`pip install flydsl==0.4.2 triton==3.9.0
 torch==2.13.0`), with a HIP library that does nothing: FlyDSL's `f(*args)` and its compiled handle;
@@ -224,6 +226,40 @@ def driven(repeats: int, folder: Path) -> dict[str, dict[str, float]]:
     return found
 
 
+TUNED = """
+import fly
+import fly.expr as fx
+
+@fly.kernel
+def kernel(T0: fx.Tensor, T1: fx.Tensor, i0: fx.Int32, BLOCK: fx.Constexpr):
+    if fx.thread_idx.x < i0:
+        T0[0, 0] = T1[0, 0]
+
+@fly.jit(device="idle")
+def host(T0: fx.Tensor, T1: fx.Tensor, i0: fx.Int32, BLOCK: fx.Constexpr):
+    kernel(T0, T1, i0, BLOCK).launch(grid=1, block=BLOCK)
+
+tuned = fly.autotune([fly.Config(BLOCK=64), fly.Config(BLOCK=128)], key=["i0"])(host)
+"""
+
+
+def autotuned(repeats: int, folder: Path) -> dict[str, float]:
+    """ns of a call with two tensors and an integer, with and without @fly.autotune."""
+    import torch
+    from fly_trace.session.load import load_file
+
+    path = folder / "launch_tuned.py"
+    path.write_text(TUNED)
+    space = vars(load_file(str(path)))
+    tensor = torch.zeros(12, 20)
+    ways = {"f(*args)": (space["host"], (tensor, tensor, 5, 64))}
+    ways["autotuned"] = (space["tuned"], (tensor, tensor, 5))
+    for function, arguments in ways.values():
+        for _ in range(3):
+            function(*arguments)
+    return {name: per_call(calling(*way), repeats) for name, way in ways.items()}
+
+
 def size_name(tensors: int, integers: int, output: bool) -> str:
     return f"{tensors}+{integers}" + (", one allocated" if output else "")
 
@@ -310,6 +346,7 @@ def main() -> None:
         folder = Path(name)
         found: dict[str, Any] = {"emulator, µs": emulated(asked.repeats)}
         ours = driven(asked.repeats, folder)
+        found["autotune, ns"] = autotuned(asked.repeats, folder)
         sizes = [(*size, False) for size in SIZES] + [(*ALLOCATING, True)]
         for peer in launch_peers.PEERS:
             for size in sizes:
@@ -336,6 +373,8 @@ def show(found: dict[str, Any]) -> None:
     rows = found["driver, ns"]
     print("tensors+integers, the device's entry does nothing: ns a call")
     table(rows)
+    print("two tensors, an integer and a constant, with and without @fly.autotune: ns a call")
+    table({"2+1, a constant": found["autotune, ns"]})
     print("the same as multiples of f(*args)")
     table({size: {n: v / row["f(*args)"] for n, v in row.items()} for size, row in rows.items()}, 1)
     verdict("the whole call on the emulator", found["emulator, µs"]["whole"], WHOLE, "µs")

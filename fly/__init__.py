@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from fly.call.loading import load
     from fly.chains.chain import Chain, chain, run
     from fly.chains.stage import Stage
+    from fly.tune.config import Config
+    from fly.tune.decorator import autotune
 
 
 # Maps each public name to the module that defines it.
@@ -33,12 +35,14 @@ _HOMES = {
     "Chain": "fly.chains.chain",
     "CompileOptions": "fly.call.host_options",
     "Compiled": "fly.call.compiled",
+    "Config": "fly.tune.config",
     "Fault": "fly_common.errors",
     "FlyError": "fly_common.errors",
     "InputError": "fly_common.errors",
     "MissingError": "fly_common.errors",
     "Stage": "fly.chains.stage",
     "UsageError": "fly_common.errors",
+    "autotune": "fly.tune.decorator",
     "backend_name": "fly.backends",
     "chain": "fly.chains.chain",
     "from_dlpack": "fly.call.annotated_array",
@@ -56,12 +60,14 @@ __all__ = [
     "Chain",
     "CompileOptions",
     "Compiled",
+    "Config",
     "Fault",
     "FlyError",
     "InputError",
     "MissingError",
     "Stage",
     "UsageError",
+    "autotune",
     "backend_name",
     "chain",
     "from_dlpack",

@@ -35,7 +35,7 @@ def read(
     parameters = signature.parameters_of(function)
     given: dict[str, ParameterType] = {}
     values: dict[str, Any] = {}
-    for name, value in _by_name(function.__name__, parameters, arguments, named).items():
+    for name, value in by_name(function.__name__, parameters, arguments, named).items():
         marked, value = (value, value.array) if isinstance(value, AnnotatedArray) else (None, value)
         annotation = parameters[name].annotation
         if is_stream(parameters[name]):
@@ -73,7 +73,7 @@ def originals(
 ) -> dict[str, Any]:
     """The arguments that `viewed` has NumPy's views of, as the caller gave them; and streams."""
     found = dict(viewed)
-    for name, value in _by_name(function.__name__, parameters, arguments, named).items():
+    for name, value in by_name(function.__name__, parameters, arguments, named).items():
         if name in viewed:
             found[name] = value.array if isinstance(value, AnnotatedArray) else value
         elif is_stream(parameters[name]) and not isinstance(value, Stream | None):
@@ -124,9 +124,9 @@ class Reader:
         keys have equal types. `values` are the same as those of `read`."""
         key: list[Any]
         if named:
-            by_name = _by_name(self._title, self._parameters, arguments, named)
-            key = [tuple(by_name)]
-            pairs = [(self._asked[name], value) for name, value in by_name.items()]
+            given = by_name(self._title, self._parameters, arguments, named)
+            key = [tuple(given)]
+            pairs = [(self._asked[name], value) for name, value in given.items()]
         elif len(arguments) <= len(self._positional):
             key = [len(arguments)]
             pairs = zip(self._positional, arguments, strict=False)
@@ -215,7 +215,7 @@ def _constant(value: Any) -> Any:
     return UNKNOWN
 
 
-def _by_name(
+def by_name(
     title: str,
     parameters: Mapping[str, Any],
     arguments: tuple[Any, ...],

@@ -171,7 +171,7 @@ class Compiled:
         def work(opened: Opened, image: Image) -> Outcome:
             return opened.run(program, image, values, viewed, arrays, reader)
 
-        return self._execute(work, _with_place(device, self.image, viewed.values()), options)
+        return self._execute(work, with_place(device, self.target, viewed.values()), options)
 
     def check(self, values: Mapping[str, Any], viewed: Mapping[str, Any]) -> None:
         """Raises what `run_viewed` would raise for the arguments by themselves."""
@@ -209,7 +209,7 @@ class Compiled:
 
         program = self._program()
         viewed = [as_value(value, "") for value in arguments if is_array(value)]
-        chosen = _with_place(named, image, viewed)
+        chosen = with_place(named, image.target, viewed)
         with self._plugins():
             try:
                 made = native.compile(
@@ -227,6 +227,18 @@ class Compiled:
             host.write(program, ".ll", made.llvm())
             host.write(program, ".opt.ll", made.llvm(optimised=True))
         return made
+
+    def on_device(
+        self,
+        work: Callable[[Opened, Image], Any],
+        values: Iterable[Any] = (),
+        device: str = "auto",
+        options: Options | None = None,
+    ) -> Any:
+        """Returns what `work` returns for the device, opened, and the image. `values` are the
+        arrays that it is about, as NumPy's: those in device memory choose among several GPUs.
+        Errors about a kernel get the Python line."""
+        return self._execute(work, with_place(device, self.target, values), options)
 
     def _execute(
         self,
@@ -309,7 +321,7 @@ class Compiled:
             for index, value in enumerate(args)
         ]
         call = bind_arguments(self.image, kernel, grid, block, viewed, dynamic_lds)
-        device = _with_place(device, self.image, viewed)
+        device = with_place(device, self.target, viewed)
         return self._execute(lambda opened, image: opened.run_kernel(call, image), device, options)
 
     def __repr__(self) -> str:
@@ -345,7 +357,7 @@ class Compiled:
         return disassembly.suffix(self.data)
 
 
-def _with_place(device: str, image: Image, values: Iterable[Any]) -> str:
+def with_place(device: str, target: str, values: Iterable[Any]) -> str:
     """The device that is meant: the one that the first tensor in device memory is on, where
     `device` leaves that open."""
     # There is no such tensor before the module was imported that describes them.
@@ -355,4 +367,4 @@ def _with_place(device: str, image: Image, values: Iterable[Any]) -> str:
     from fly_run.launch.device_arrays import some_place
 
     place = some_place(values)
-    return device if place is None else numbered(device, image.target, place[1])
+    return device if place is None else numbered(device, target, place[1])

@@ -207,10 +207,60 @@ class JitFunction(_Fast, HostFunction):
             given, _ = reading.read(self.function, arguments, named)
         return self._compiled(given, chosen)[0]
 
-    def compile_types(self, types: Mapping[str, ParameterType]) -> Compiled:
+    def compile_types(
+        self,
+        types: Mapping[str, ParameterType],
+        target: str | None = None,
+        backend: str | None = None,
+    ) -> Compiled:
         """The code for arguments of these types, where annotations don't say them; see
         `fly.call.arguments.read`."""
-        return self._compiled(types, self._chain(None))[0]
+        return self._compiled(types, self._chain(target, backend))[0]
+
+    def traced(self, types: Mapping[str, ParameterType]) -> tuple[bytes, Chain]:
+        """The module for arguments of these types, and the chain that compiles it."""
+        chosen = self._chain(None)
+        reached, signature = self._current_dependencies(), _digest_of(types)
+        if reached.digest is None or signature is None:
+            return self._traced_for(types, chosen), chosen
+        what = f"{reached.digest} {signature}"
+        return self._traced(types, chosen, what, lambda: None), chosen
+
+    @property
+    def chain(self) -> Chain:
+        """The chain that compiles the function now."""
+        return self._chain(None)
+
+    @property
+    def digest(self) -> str | None:
+        """The digest of all that the function depends on; None if something can't be followed."""
+        return self._current_dependencies().digest
+
+    def with_options(self, changed: Mapping[str, Any]) -> JitFunction:
+        """The same function with other options of LLVM: those that are given replace its own."""
+        own: Chain | None = self.options["chain"]
+        if own is not None and changed:
+            raise UsageError(
+                f"{self.name} has its own chain, so {', '.join(changed)} can't be set",
+                hint="set these options in the chain's stages: fly.chain(opt=…, llc=…)",
+            )
+        tuned = {**self.options["tuning"], **tuning.check(changed)}
+        plain: Any = self.function
+        return JitFunction(plain, self.name, {**self.options, "tuning": tuned})
+
+    def recipe(self) -> dict[str, Any] | None:
+        """The arguments of `fly.chain` that make the function's chain in another process; None if
+        only this process can make it."""
+        if self.options["chain"] is not None or self.options.get("plugins"):
+            return None
+        target, backend, chosen = self._choice(None, None)
+        return {
+            "target": target,
+            "backend": backend,
+            "opt": chosen.opt_words(),
+            "opt_py": chosen.opt_py_fields(),
+            "llc": chosen.llc_fields(),
+        }
 
     def _chain(self, target: str | None, backend: str | None = None) -> Chain:
         own: Chain | None = self.options["chain"]

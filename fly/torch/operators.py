@@ -27,6 +27,7 @@ from fly.call import arguments
 from fly.call.arrays import Array
 from fly.call.function import JitFunction
 from fly.torch.shapes import Layout, check, results
+from fly.tune.function import TunedFunction
 
 NAMESPACE = "fly"
 # How schemas spell the types of constants.
@@ -34,7 +35,7 @@ _SCHEMA = {bool: "bool", int: "int", float: "float", str: "str"}
 
 
 def register(
-    function: JitFunction,
+    function: JitFunction | TunedFunction,
     name: str | None = None,
     *,
     example: Sequence[object] = (),
@@ -42,7 +43,9 @@ def register(
     setup_context: Callable[..., Any] | None = None,
 ) -> Any:
     """Registers a function that `@fly.jit` decorates as the operator `name` ("fly::" and its own
-    name, if None), and returns the operator: torch's CustomOpDef.
+    name, if None), and returns the operator: torch's CustomOpDef. That of a function with
+    `@fly.autotune` above selects a configuration for each call; what it mutates and returns is
+    decided by the default one.
 
     `example` holds arguments to compile it for, now, where the annotations do not say all types. It
     decides what the operator mutates and returns; calls may have other shapes and element types.
@@ -51,7 +54,7 @@ def register(
 
     UsageError for functions that can't be operators, and says why.
     """
-    if not isinstance(function, JitFunction):
+    if not isinstance(function, JitFunction | TunedFunction):
         raise UsageError(f"fly.torch.register takes a @fly.jit function, not {quoted(function)}")
     compiled = function.compile(*example)
     program = compiled.program
@@ -60,7 +63,8 @@ def register(
     qualified = name or f"{NAMESPACE}::{function.name}"
     if "::" not in qualified:
         qualified = f"{NAMESPACE}::{qualified}"
-    parameters = signature.parameters_of(function.function)
+    every = signature.parameters_of(function.function)
+    parameters = function.parameters if isinstance(function, TunedFunction) else every
     taken = [p for p in parameters.values() if not arguments.is_stream(p)]
     schema = f"({', '.join(_argument(p, program) for p in taken)}) -> {_returned(program)}"
     mutated = {p.name for p in program.parameters if isinstance(p, Tensor) and p.access != "r"}
@@ -130,7 +134,7 @@ def _as_schema(result: Any) -> Any:
     return flat[0] if len(flat) == 1 else tuple(flat)
 
 
-def _fake(function: JitFunction, names: list[str], given: Sequence[Any]) -> Any:
+def _fake(function: JitFunction | TunedFunction, names: list[str], given: Sequence[Any]) -> Any:
     """What a call returns, as tensors without elements."""
     by_name = dict(zip(names, given, strict=False))
     tensors = {name: value for name, value in by_name.items() if isinstance(value, torch.Tensor)}
@@ -152,7 +156,9 @@ def _empty(one: Any, tensors: dict[str, torch.Tensor]) -> Any:
     return torch.empty_strided(one.shape, one.strides, dtype=dtype, device=device)
 
 
-def _types(function: JitFunction, given: dict[str, Any]) -> dict[str, ParameterType]:
+def _types(
+    function: JitFunction | TunedFunction, given: dict[str, Any]
+) -> dict[str, ParameterType]:
     """The types of arguments without elements: what `fly.call.arguments.read` says of real ones."""
     types: dict[str, ParameterType] = {}
     for name, parameter in signature.parameters_of(function.function).items():

@@ -9,19 +9,17 @@ The emulator has no time to measure: its instructions are counted.
 
 from __future__ import annotations
 
-import itertools
 import json
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from fly_common.errors import UsageError
 from fly_host.program import Call, Program, Tensor, every_step
 from fly_host.refusals import show
 
-from fly_run.devices.protocol import Device, Function, Stream, Triple
 from fly_run.launch.completed import Ran
+from fly_run.launch.repeating import Recorder, Times, repeat, times_of
 from fly_run.shell.argument_values import Given
 from fly_run.shell.flops import evaluate
 
@@ -42,67 +40,6 @@ class Options:
             raise UsageError("--repeat must be at least 1")
         if self.warm_up < 0:
             raise UsageError("--warm-up must be at least 0")
-
-
-class Launch(NamedTuple):
-    """A launch, as a device gets it."""
-
-    function: Function
-    grid: Triple
-    block: Triple
-    packed: bytes
-    shared: int = 0
-    stream: Stream | None = None
-
-
-class Recorder:
-    """A device that remembers what it launches, and keeps its memory until `close`."""
-
-    def __init__(self, device: Device):
-        self.device = device
-        self.launches: list[Launch] = []
-        self._freed: list[int] = []
-        self._released: list[int] = []
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.device, name)
-
-    def launch(self, *asked: Any) -> None:
-        self.device.launch(*asked)
-        self.launches.append(Launch(*asked))
-
-    def free(self, address: int) -> None:
-        self._freed.append(address)
-
-    def release(self, address: int) -> None:
-        self._released.append(address)
-
-    def release_all(self, addresses: Sequence[int]) -> None:
-        self._released += addresses
-
-    def close(self) -> None:
-        for address in self._freed:
-            self.device.free(address)
-        self.device.release_all(self._released)
-        self.device.close()
-
-
-class Times(NamedTuple):
-    """Seconds."""
-
-    median: float
-    least: float
-    p10: float
-    p90: float
-    most: float
-
-
-def times_of(seconds: Sequence[float]) -> Times:
-    """The quantiles of some measurements, interpolated between neighbours."""
-    if len(seconds) == 1:
-        return Times(*[seconds[0]] * 5)
-    tenths = statistics.quantiles(seconds, n=10, method="inclusive")
-    return Times(statistics.median(seconds), min(seconds), tenths[0], tenths[-1], max(seconds))
 
 
 @dataclass(frozen=True)
@@ -211,28 +148,11 @@ def measure(
     amount = nbytes(program, given)
     if device.instructions is not None:
         return Report(*common, (), None, amount, flops, limits)
-    each: list[list[float]] = [[] for _ in known]
-    whole: list[float] = []
-    if known:
-        for _ in range(options.warm_up):
-            for launch in recorder.launches:
-                device.launch(*launch)
-        device.synchronize()
-        stream = recorder.launches[0].stream
-        marks = []
-        for _ in range(options.repetitions):
-            marks.append([device.event(stream)])
-            for launch in recorder.launches:
-                device.launch(*launch)
-                marks[-1].append(device.event(launch.stream))
-        device.synchronize()
-        for row in marks:
-            for place, (start, end) in zip(each, itertools.pairwise(row), strict=True):
-                place.append(device.elapsed(start, end))
-            whole.append(device.elapsed(row[0], row[-1]))
-    else:
-        whole = [0.0]
-    return Report(*common, [times_of(one) for one in each], times_of(whole), amount, flops, limits)
+    if not known:
+        return Report(*common, [], times_of([0.0]), amount, flops, limits)
+    found = repeat(recorder, options.warm_up, options.repetitions)
+    each = [times_of(one) for one in found.launches]
+    return Report(*common, each, times_of(found.whole), amount, flops, limits)
 
 
 def check(program: Program | None) -> None:

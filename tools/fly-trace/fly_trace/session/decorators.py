@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from types import FunctionType
+from collections.abc import Callable, Mapping
+from types import FunctionType, MappingProxyType
 from typing import Any, ClassVar, NoReturn, overload
 
 from fly_common.errors import InputError
@@ -53,9 +53,11 @@ class KernelFunction:
 @record(frozen=False, eq=False)
 class HostFunction:
     """A function that launches kernels: an entry of a file. `fly.jit` creates a subclass that also
-    runs it, with its own `options`."""
+    runs it, with its own `options`. `constants` are values of compile-time constants where a
+    signature gives none."""
 
     is_decorated: ClassVar[bool] = True
+    constants: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     function: FunctionType
     name: str
     options: dict[str, Any] = field(default_factory=dict)

@@ -19,7 +19,7 @@ from fly_trace.control import objects
 from fly_trace.core.target import Target
 from fly_trace.session.decorators import HostFunction
 from fly_trace.session.module_trace import ModuleTrace
-from fly_trace.signatures.signature import ParameterType, resolve
+from fly_trace.signatures.signature import Constant, ParameterType, resolve
 
 
 def trace_function(
@@ -40,6 +40,8 @@ def trace_function(
     if isinstance(function, HostFunction):
         asked = tuple(function.options.get("asks", ()))
         name = name or function.name
+        constants = {key: Constant(value) for key, value in function.constants.items()}
+        signature = {**constants, **signature}
         function = function.function
     assert isinstance(function, FunctionType)
     types = resolve(function, signature)

@@ -55,15 +55,25 @@ def _shapes() -> dict[str, matrix.Shape]:
     return {mnemonic: shape for mnemonic, shape, _ in matrix.instructions()}
 
 
+def shape_of(instruction: Instruction) -> matrix.Shape | None:
+    """Returns the shape of a matrix instruction, None for any other."""
+    return _shapes().get(split_mnemonic(instruction.mnemonic)[0])
+
+
 def of_count(count: Count) -> tuple[int, int]:
     """Returns the FLOPs of an instruction's executions: those of lanes, and those of matrices."""
     found = _of_lanes(count.instruction, count.times, count.lanes)
     if count.instruction.second is not None:
         found += _of_lanes(count.instruction.second, count.times, count.lanes)
-    shape = _shapes().get(split_mnemonic(count.instruction.mnemonic)[0])
+    shape = shape_of(count.instruction)
     if shape is None or shape.result == "i32":
         return found, 0
-    return found, count.times * 2 * shape.m * shape.n * shape.k * shape.blocks
+    return found, count.times * of_shape(shape)
+
+
+def of_shape(shape: matrix.Shape) -> int:
+    """Returns the operations of a matrix instruction, also of integers."""
+    return 2 * shape.m * shape.n * shape.k * shape.blocks
 
 
 def _of_lanes(instruction: Instruction, times: int, lanes: int) -> int:

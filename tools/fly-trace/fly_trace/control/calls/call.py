@@ -66,7 +66,7 @@ def call(function: Any, /, *arguments: Any, **named: Any) -> Any:
     elif kind is functools.partial:
         return call(function.func, *function.args, *arguments, **{**function.keywords, **named})
     elif hasattr(kind, "as_helper"):
-        return _call_python(function.as_helper, arguments, named)
+        return call(function.as_helper, *arguments, **named)
     elif kind not in python_calls.PLAIN and (method := _call_method(kind)) is not None:
         return _call_python(MethodType(method, function), arguments, named)
     return _checked(function, arguments, named)

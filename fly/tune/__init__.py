@@ -1,0 +1,1 @@
+"""`@fly.autotune`: a function is compiled in several configurations, and the fastest is used."""
