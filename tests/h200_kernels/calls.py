@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
@@ -18,8 +19,8 @@ from fly.call.compiled import Compiled
 
 @dataclass(frozen=True)
 class Call:
-    """`call` calls a function of `fly.kernels` with NumPy arrays. `expect` are its results in order;
-    None is not compared. `rtol` and `atol` are as in numpy.allclose."""
+    """`call` calls a function of `fly.kernels` with NumPy arrays. `expect` are its results in
+    order; None is not compared. `rtol` and `atol` are as in numpy.allclose."""
 
     name: str
     call: Callable[[], Any]
@@ -42,11 +43,9 @@ def recorded(call: Call, target: str) -> tuple[bytes, dict[str, Any], dict[str, 
         seen.append((self, dict(viewed)))
         raise _Recorded
 
-    with patch.object(Compiled, "run_viewed", record), patch.dict(os.environ, FLY_TARGET=target):
-        try:
-            call.call()
-        except _Recorded:
-            pass
+    recording = patch.object(Compiled, "run_viewed", record)
+    with recording, patch.dict(os.environ, FLY_TARGET=target), suppress(_Recorded):
+        call.call()
     ((compiled, values),) = seen
     code = compiled.ir("ptx")
     expected = {
@@ -130,4 +129,4 @@ def norm_gradients(dy: np.ndarray, x: np.ndarray, weight: np.ndarray) -> list[np
     return [one.numpy() for one in torch.autograd.grad(made, given, torch.tensor(dy).double())]
 
 
-CALLS = tuple(calls())
+CALLS = tuple(replace(call, name=f"call_{call.name}") for call in calls())
