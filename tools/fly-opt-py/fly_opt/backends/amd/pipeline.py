@@ -63,7 +63,6 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         # Grid and block sizes are read from the implicit arguments; upstream calls functions of
         # another device library for them.
         "gpu.module(fly-lower-launch-sizes)",
-        "gpu.module(convert-scf-to-cf)",
         # index is 64 bits wide, because a tensor may span more than 2^31 bytes.
         f"gpu.module(convert-gpu-to-rocdl{{chipset={chip} index-bitwidth=64 runtime=HIP"
         " use-bare-ptr-memref-call-conv=true})",
@@ -72,6 +71,10 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         "convert-ub-to-llvm",
         # Passes the workgroup cluster size of a kernel on to LLVM.
         "gpu.module(fly-rocdl-cluster-attr)",
+        # Behind the passes that rewrite patterns: MLIR's driver of patterns merges equal blocks,
+        # of a loop and of what is before it, too. That gives loops several entries, and LLVM 22
+        # compiles some of those for AMDGPU so that they do not end.
+        "gpu.module(convert-scf-to-cf)",
         # Converts branches, and ops in gpu.module that are not in a gpu.func.
         "convert-cf-to-llvm{index-bitwidth=64}",
         "convert-arith-to-llvm{index-bitwidth=64}",

@@ -68,7 +68,6 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         # The remaining math ops call libdevice.
         "convert-math-to-nvvm",
         f"{SLOT}opt.before-gpu-lowering",
-        "gpu.module(convert-scf-to-cf)",
         # index is 64 bits wide, because a tensor may span more than 2^31 bytes.
         "gpu.module(convert-gpu-to-nvvm{index-bitwidth=64 use-bare-ptr-memref-call-conv=true})",
         # Slices of the vectors that registers have become are shuffles in LLVM and start as poison.
@@ -76,6 +75,10 @@ def pre_binary(target: Target) -> tuple[str, ...]:
         "convert-ub-to-llvm",
         # Inline assembly of the ops for which LLVM has no intrinsic.
         "convert-nvvm-to-llvm",
+        # Behind the passes that rewrite patterns: MLIR's driver of patterns merges equal blocks,
+        # of a loop and of what is before it, too. That gives loops several entries, and LLVM 22
+        # compiles some of those for AMDGPU so that they do not end.
+        "gpu.module(convert-scf-to-cf)",
         # Converts branches, and ops in gpu.module that are not in a gpu.func.
         "convert-cf-to-llvm{index-bitwidth=64}",
         "convert-arith-to-llvm{index-bitwidth=64}",
