@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from fly_common.errors import InputError
@@ -19,18 +22,37 @@ from python_programs.programs import TOP
 # What the grammar can't avoid without losing programs that run: docs/python.md has it.
 REFUSED = "a loop whose iterator computes its items ends under a dynamic condition"
 
+LIMIT = 120  # seconds for one program, which takes about one
+
 Given = tuple[int, int, float, float]
 
 
 def compare(body: str, runs: Sequence[Given], folder: Path, emulator: bool) -> None:
-    """Raises AssertionError if a program's results differ from CPython's. A program that is REFUSED
-    does not count."""
+    """Raises AssertionError if a program's results differ from CPython's, or if it does not end. A
+    program that is REFUSED does not count."""
     try:
-        _compare(body, runs, folder, emulator)
+        with _ended(body):
+            _compare(body, runs, folder, emulator)
     except InputError as error:
         if REFUSED not in str(error):
             raise
         reject()
+
+
+@contextmanager
+def _ended(body: str) -> Iterator[None]:
+    """Raises AssertionError if it takes longer than LIMIT. For the main thread."""
+
+    def late(*_: Any) -> None:
+        raise AssertionError(f"it does not end within {LIMIT} s:\n{body}")
+
+    before = signal.signal(signal.SIGALRM, late)
+    signal.alarm(LIMIT)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _compare(body: str, runs: Sequence[Given], folder: Path, emulator: bool) -> None:

@@ -1,6 +1,6 @@
 """Loops have one entry in LLVM IR.
 
-MLIR's driver of patterns merges equal blocks, those of a loop and of what is before it, too. LLVM 22
+MLIR's driver of patterns merges equal blocks, of a loop and of what is before it, too. LLVM 22
 compiled a loop that thereby had three entries for AMDGPU so that it did not end.
 """
 
