@@ -16,6 +16,14 @@ _MODULES = {
     "log_softmax": "row_softmax",
     "softmax_backward": "row_softmax",
     "log_softmax_backward": "row_softmax",
+    "matmul": "matrix_product",
+    "grouped_matmul": "grouped_gemm",
+    "group_products": "grouped_gemm",
+    "moe_route": "expert_routing",
+    "moe_sort": "expert_routing",
+    "moe_gather": "mixture_of_experts",
+    "moe_combine": "mixture_of_experts",
+    "moe": "mixture_of_experts",
 }
 __all__ = list(_MODULES)
 

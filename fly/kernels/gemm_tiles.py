@@ -1,0 +1,219 @@
+"""Products of tiles in a kernel: each block multiplies tiles of A and B in LDS, and loads the next
+ones while it does.
+
+Tiles lie in LDS by rows along K, whatever the matrices are in memory: rows of 64 bytes, two stages,
+with groups of 16 bytes permuted by the row so that lanes use different banks.
+
+A product is computed as Cᵀ = Bᵀ·Aᵀ. A lane of a matrix instruction has several adjacent values of a
+column, which become adjacent values of a row of C.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from fly_trace.values.dtypes import EVERY
+
+import fly.expr as fx
+from fly.kernels.gemm_plans import ROW, WIDEST, Access, Plan, Unit
+
+STAGES = 2
+
+
+def tiled_product(unit: Unit) -> Any:
+    """The product of a block's threads, an fx.TiledMma: two waves along M, two along N."""
+    dtype, sums = EVERY[unit.element], EVERY[unit.sum]
+    wide = WIDEST * 8 // dtype.bits  # values of K that a lane reads at a time
+    if unit.kind == "FMA":
+        across = unit.threads // 16
+        return fx.make_tiled_mma(
+            fx.make_mma_atom(fx.UniversalFMA(dtype)),
+            fx.make_layout((16, across, 1), (1, 16, 0)),
+            fx.make_tile(None, None, wide),
+        )
+    if unit.kind == "MFMA":
+        atom = fx.make_mma_atom(fx.rocdl.MFMA(16, 16, unit.k, dtype, sums))
+    else:
+        signs = {"sign_a": True, "sign_b": True} if dtype.kind == "int" else {}
+        atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, unit.k, dtype, sums, **signs))
+    waves = fx.make_layout((2, 2, 1), (1, 2, 0))
+    values = fx.size(atom.layout_A_tv[1])
+    if values >= wide:
+        return fx.make_tiled_mma(atom, waves)
+    # Consecutive products use the values that a lane reads at a time.
+    groups, products = unit.k // values, wide // values
+    order = fx.make_layout((values, groups, products), (1, wide, values))
+    return fx.make_tiled_mma(atom, waves, fx.make_tile(None, None, order))
+
+
+def shared_tiles(dtype: Any, rows: int) -> Any:
+    """Tiles in LDS: (rows, columns, stages)."""
+    columns, group = ROW * 8 // dtype.bits, WIDEST * 8 // dtype.bits
+    memory = fx.SharedAllocator().allocate(fx.Array[dtype, rows * columns * STAGES, WIDEST]).peek()
+    swizzle = fx.static(fx.SwizzleType.get(2, group.bit_length() - 1, 3))
+    order = fx.make_ordered_layout((rows, columns, STAGES), (1, 0, 2))
+    return memory.view(fx.make_composed_layout(swizzle, order))
+
+
+class Part(NamedTuple):
+    """The part of an operand that a block multiplies.
+
+    start: the address of its first element. steps: the distances of rows (of A, or columns of B)
+    and of values of K. extents: how many there are of both, one row at least.
+    """
+
+    start: Any
+    steps: tuple[Any, Any]
+    extents: tuple[Any, Any]
+
+    @classmethod
+    def of_a(cls, A: Any, access: Access, batch: Any, rows: Any, k: Any) -> Part:
+        """The elements of matrix `batch` of A in ranges of rows and of K: pairs of first and
+        last."""
+        return cls._of(A, batch, (1, 2), access, rows, k)
+
+    @classmethod
+    def of_b(cls, B: Any, access: Access, batch: Any, columns: Any, k: Any) -> Part:
+        """As `of_a`, of B."""
+        return cls._of(B, batch, (2, 1), access, columns, k)
+
+    @classmethod
+    def _of(cls, X: Any, batch: Any, modes: Any, access: Access, rows: Any, k: Any) -> Part:
+        across, along = [X.stride[mode] for mode in modes]
+        steps = (across, 1) if access.along_k else (1, along)
+        first = [fx.Int64(one) * step for one, step in zip((rows[0], k[0]), steps, strict=True)]
+        start = fx.get_iter(X) + (fx.Int64(batch) * X.stride[0] + first[0] + first[1])
+        return cls(start, steps, (rows[1] - rows[0], k[1] - k[0]))
+
+
+class Operand:
+    """A thread's part in moving the tiles of a matrix: from memory to registers, and to LDS.
+
+    It moves blocks of `run` elements that are adjacent in memory, and `deep` of them beside each
+    other. Where these lie across K, the block is transposed in registers.
+    """
+
+    def __init__(self, part: Part, access: Access, lds: Any):
+        start, steps, extents = part
+        self.start, self.access, self.depth = start, access, extents[1]
+        rows, columns, _ = lds.shape.unpack()
+        threads = math.prod(fx.known_block_size())
+        count = rows * columns // threads
+        run = min(WIDEST * 8 // max(start.dtype.bits, lds.dtype.bits), count)
+        vector = min(access.vector, run)
+        deep = 1 if access.along_k else count // run
+        self.block, self.width, self.step = (deep, run), columns, columns * steps[1]
+        self.load_atom = fx.make_copy_atom(fx.UniversalCopy(vector * start.dtype.bits), start.dtype)
+        stored = run if access.along_k else deep
+        self.store_atom = fx.make_copy_atom(fx.UniversalCopy(stored * lds.dtype.bits), lds.dtype)
+        if access.along_k:
+            across = columns // run
+            places = fx.make_ordered_layout((threads // across, across), (1, 0))
+            blocks = [fx.make_layout((1, run), (1, 1))] * 2
+        else:
+            across = rows // run
+            places = fx.make_ordered_layout((across, threads // across), (0, 1))
+            blocks = [fx.make_ordered_layout((run, deep), order) for order in ((0, 1), (1, 0))]
+        loads, stores = [
+            fx.make_tiled_copy_tv(atom, places, block).get_slice(fx.thread_idx.x)
+            for atom, block in zip((self.load_atom, self.store_atom), blocks, strict=True)
+        ]
+        self.target = stores.partition_D(lds)
+        own = loads.partition_S(fx.make_view((0, 0), fx.make_identity_layout((rows, columns))))
+        first = own[(0, None), None, None]
+        self.columns = fx.make_fragment_like(first, fx.Int32)
+        self.offsets = fx.make_fragment_like(first, fx.Int64)
+        last = fx.min(extents[0], rows) - (1 if access.along_k else vector)
+        for i in fx.range_constexpr(fx.size(first)):
+            row, column = first[i].unpack()
+            # Rows beyond the matrix are not stored in the end, so any row is loaded for them.
+            row = fx.min(fx.Int64(row), last)
+            self.columns[i] = fx.Int32(column)
+            self.offsets[i] = row * steps[0] + fx.Int64(column) * steps[1]
+        self.loaded = fx.make_fragment_like(own, start.dtype)
+        self.stored = fx.make_fragment_like(self.target[None, None, None, 0])
+
+    def load(self, step: Any, whole: bool) -> None:
+        """Starts to load a tile, of which only the part that is in the matrix unless `whole`; the
+        rest is 0."""
+        inside = None
+        if not whole:
+            inside = fx.make_fragment_like(self.columns, fx.Boolean)
+            rest = self.depth - step * self.width
+            for i in fx.range_constexpr(fx.size(inside)):
+                inside[i] = self.columns[i] < rest
+            self.loaded.fill(0)
+        start = self.start + step * self.step
+        fx.gather(self.load_atom, start, self.offsets, self.loaded, pred=inside)
+
+    def store(self, stage: Any) -> None:
+        """Stores the loaded tile."""
+        values = self.loaded.load().to(self.stored.dtype)
+        deep, run = self.block
+        if deep > 1:
+            order = [j * run + i for i in range(run) for j in range(deep)]
+            values = values.shuffle(values, order)
+        self.stored.store(values)
+        fx.copy(self.store_atom, self.stored, self.target[None, None, None, stage])
+
+
+class Tiles:
+    """The tiles of both operands, and a thread's part in multiplying them."""
+
+    def __init__(self, plan: Plan, product: Any, a: Part, b: Part):
+        dtype = EVERY[plan.unit.element]
+        lds_a, lds_b = shared_tiles(dtype, plan.rows), shared_tiles(dtype, plan.columns)
+        self.a = Operand(a, plan.a, lds_a)
+        self.b = Operand(b, plan.b, lds_b)
+        self.plan, self.product = plan, product
+        thread = fx.thread_idx.x
+        self.wide = fx.make_copy_atom(fx.UniversalCopy128b(), dtype)
+        read_b = fx.make_tiled_copy_A(self.wide, product).get_slice(thread)
+        read_a = fx.make_tiled_copy_B(self.wide, product).get_slice(thread)
+        _, _, part = product.tile_size_mnk.unpack()
+        parts_b = fx.flat_divide(lds_b, (plan.columns, part))[None, None, 0, None, None]
+        parts_a = fx.flat_divide(lds_a, (plan.rows, part))[None, None, 0, None, None]
+        own = product.get_slice(thread)
+        self.own_b = own.make_fragment_A(parts_b[None, None, 0, 0])
+        self.own_a = own.make_fragment_B(parts_a[None, None, 0, 0])
+        self.from_b, self.from_a = read_b.partition_S(parts_b), read_a.partition_S(parts_a)
+        self.to_b, self.to_a = read_b.retile(self.own_b), read_a.retile(self.own_a)
+        self.parts = plan.k // part
+
+    def load(self, step: Any) -> None:
+        self.a.load(step, self.plan.whole)
+        self.b.load(step, self.plan.whole)
+
+    def store(self, stage: Any) -> None:
+        self.a.store(stage)
+        self.b.store(stage)
+
+    def multiply(self, stage: Any, c: Any) -> None:
+        for part in fx.range_constexpr(self.parts):
+            fx.copy(self.wide, self.from_b[None, None, None, part, stage], self.to_b)
+            fx.copy(self.wide, self.from_a[None, None, None, part, stage], self.to_a)
+            fx.gemm(self.product, c, self.own_b, self.own_a, c)
+
+    def sum(self, first: Any, last: Any) -> Any:
+        """Returns the sums of the products of tiles `first` to `last`, of which there is one at
+        least, as a fragment of Cᵀ."""
+        shape = fx.make_identity_layout((self.plan.columns, self.plan.rows))
+        own = self.product.get_slice(fx.thread_idx.x).partition_C(fx.make_view((0, 0), shape))
+        c = fx.make_fragment_like(own, EVERY[self.plan.unit.sum])
+        c.fill(0)
+        self.load(first)
+        self.store(0)
+        fx.barrier()
+        stage = 0
+        for step in range(first + 1, last):
+            self.load(step)
+            self.multiply(stage, c)
+            if self.plan.unit.kind == "MFMA":
+                # LLVM would store first, and wait for the loads before most of the products.
+                fx.rocdl.sched_barrier(0)
+            stage = 1 - stage
+            self.store(stage)
+            fx.barrier()
+        self.multiply(stage, c)
+        return c
