@@ -19,6 +19,7 @@ _MODULES = {
     "matmul": "matrix_product",
     "grouped_matmul": "grouped_gemm",
     "group_products": "grouped_gemm",
+    "conv2d": "implicit_gemm",
     "moe_route": "expert_routing",
     "moe_sort": "expert_routing",
     "moe_gather": "mixture_of_experts",

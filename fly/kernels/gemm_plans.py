@@ -72,10 +72,12 @@ class Plan(NamedTuple):
         """The extent of tiles of A and B along K."""
         return ROW * 8 // ELEMENT_TYPES[self.unit.element].bits
 
-    def ragged(self) -> Plan:
-        """This plan, for ranges of K that start and end anywhere."""
-        a, b = [one._replace(vector=1) if one.along_k else one for one in (self.a, self.b)]
-        return self._replace(whole=False, a=a, b=b, splits=1)
+    def ragged(self, along_k: bool) -> Plan:
+        """This plan, for ranges of K that start and end anywhere, or of rows of A."""
+        a, b = [one._replace(vector=1) if one.along_k == along_k else one for one in self[3:5]]
+        if along_k:
+            return self._replace(a=a, b=b, whole=False)
+        return self._replace(a=a)
 
 
 def plan(a: Any, b: Any, splits: int | None = None, groups: int = 1) -> Plan:
@@ -85,9 +87,15 @@ def plan(a: Any, b: Any, splits: int | None = None, groups: int = 1) -> Plan:
 
     UsageError for an element type that the target can't multiply.
     """
-    unit = _unit(element_type(a.dtype).name, choose().target)
     extents = (a.shape[0], -(-a.shape[1] // groups), a.shape[2], b.shape[2])
-    return _plan(unit, extents, access(a, 2), access(b, 1), splits)
+    return plan_for(a.dtype, extents, access(a, 2), access(b, 1), splits)
+
+
+def plan_for(
+    dtype: Any, extents: tuple[int, ...], a: Access, b: Access, splits: int | None
+) -> Plan:
+    """As `plan`, by the element type, the accesses, and the extents: batches, M, K and N."""
+    return _plan(_unit(element_type(dtype).name, choose().target), extents, a, b, splits)
 
 
 @cache

@@ -67,6 +67,9 @@ class Part(NamedTuple):
     steps: tuple[Any, Any]
     extents: tuple[Any, Any]
 
+    def operand(self, access: Access, lds: Any) -> Operand:
+        return Operand(self, access, lds)
+
     @classmethod
     def of_a(cls, A: Any, access: Access, batch: Any, rows: Any, k: Any) -> Part:
         """The elements of matrix `batch` of A in ranges of rows and of K: pairs of first and
@@ -87,85 +90,96 @@ class Part(NamedTuple):
         return cls(start, steps, (rows[1] - rows[0], k[1] - k[0]))
 
 
-class Operand:
-    """A thread's part in moving the tiles of a matrix: from memory to registers, and to LDS.
+class Mover:
+    """A thread's part in moving tiles of an operand: from memory to registers, and to LDS.
 
-    It moves blocks of `run` elements that are adjacent in memory, and `deep` of them beside each
-    other. Where these lie across K, the block is transposed in registers.
+    It moves blocks of `run` elements along the operand's access, and `deep` of them beside each
+    other. Where these lie along K, it transposes the block in registers. `places` are the row and
+    the column in a tile of the first element of each access.
     """
 
-    def __init__(self, part: Part, access: Access, lds: Any):
-        start, steps, extents = part
-        self.start, self.access, self.depth = start, access, extents[1]
+    def __init__(self, dtype: Any, access: Access, lds: Any):
         rows, columns, _ = lds.shape.unpack()
         threads = math.prod(fx.known_block_size())
         count = rows * columns // threads
-        run = min(WIDEST * 8 // max(start.dtype.bits, lds.dtype.bits), count)
-        vector = min(access.vector, run)
+        run = min(WIDEST * 8 // max(dtype.bits, lds.dtype.bits), count)
         deep = 1 if access.along_k else count // run
-        self.block, self.width, self.step = (deep, run), columns, columns * steps[1]
-        self.load_atom = fx.make_copy_atom(fx.UniversalCopy(vector * start.dtype.bits), start.dtype)
+        self.block, self.vector = (deep, run), min(access.vector, run)
+        load = fx.make_copy_atom(fx.UniversalCopy(self.vector * dtype.bits), dtype)
         stored = run if access.along_k else deep
-        self.store_atom = fx.make_copy_atom(fx.UniversalCopy(stored * lds.dtype.bits), lds.dtype)
+        store = fx.make_copy_atom(fx.UniversalCopy(stored * lds.dtype.bits), lds.dtype)
         if access.along_k:
             across = columns // run
-            places = fx.make_ordered_layout((threads // across, across), (1, 0))
+            order = fx.make_ordered_layout((threads // across, across), (1, 0))
             blocks = [fx.make_layout((1, run), (1, 1))] * 2
         else:
             across = rows // run
-            places = fx.make_ordered_layout((across, threads // across), (0, 1))
-            blocks = [fx.make_ordered_layout((run, deep), order) for order in ((0, 1), (1, 0))]
+            order = fx.make_ordered_layout((across, threads // across), (0, 1))
+            blocks = [fx.make_ordered_layout((run, deep), modes) for modes in ((0, 1), (1, 0))]
         loads, stores = [
-            fx.make_tiled_copy_tv(atom, places, block).get_slice(fx.thread_idx.x)
-            for atom, block in zip((self.load_atom, self.store_atom), blocks, strict=True)
+            fx.make_tiled_copy_tv(atom, order, block).get_slice(fx.thread_idx.x)
+            for atom, block in zip((load, store), blocks, strict=True)
         ]
-        self.target = stores.partition_D(lds)
         own = loads.partition_S(fx.make_view((0, 0), fx.make_identity_layout((rows, columns))))
-        first = own[(0, None), None, None]
-        self.columns = fx.make_fragment_like(first, fx.Int32)
-        self.offsets = fx.make_fragment_like(first, fx.Int64)
-        last = fx.min(extents[0], rows) - (1 if access.along_k else vector)
-        for i in fx.range_constexpr(fx.size(first)):
-            row, column = first[i].unpack()
-            # Rows beyond the matrix are not stored in the end, so any row is loaded for them.
-            row = fx.min(fx.Int64(row), last)
-            self.columns[i] = fx.Int32(column)
-            self.offsets[i] = row * steps[0] + fx.Int64(column) * steps[1]
-        self.loaded = fx.make_fragment_like(own, start.dtype)
+        self.places = own[(0, None), None, None]
+        self.target = stores.partition_D(lds)
+        self.loaded = fx.make_fragment_like(own, dtype)
         self.stored = fx.make_fragment_like(self.target[None, None, None, 0])
+        self.load_atom, self.store_atom = load, store
 
-    def load(self, step: Any, whole: bool) -> None:
-        """Starts to load a tile, of which only the part that is in the matrix unless `whole`; the
-        rest is 0."""
-        inside = None
-        if not whole:
-            inside = fx.make_fragment_like(self.columns, fx.Boolean)
-            rest = self.depth - step * self.width
-            for i in fx.range_constexpr(fx.size(inside)):
-                inside[i] = self.columns[i] < rest
+    def load(self, start: Any, offsets: Any, inside: Any) -> None:
+        """Starts to load a tile, by the offset of each access. Those that are not `inside` give 0;
+        None stands for all."""
+        if inside is not None:
             self.loaded.fill(0)
-        start = self.start + step * self.step
-        fx.gather(self.load_atom, start, self.offsets, self.loaded, pred=inside)
+        fx.gather(self.load_atom, start, offsets, self.loaded, pred=inside)
 
     def store(self, stage: Any) -> None:
         """Stores the loaded tile."""
         values = self.loaded.load().to(self.stored.dtype)
         deep, run = self.block
         if deep > 1:
-            order = [j * run + i for i in range(run) for j in range(deep)]
-            values = values.shuffle(values, order)
+            values = values.shuffle(values, [j * run + i for i in range(run) for j in range(deep)])
         self.stored.store(values)
         fx.copy(self.store_atom, self.stored, self.target[None, None, None, stage])
+
+
+class Operand:
+    """The tiles of a part of a matrix."""
+
+    def __init__(self, part: Part, access: Access, lds: Any):
+        self.part, self.mover = part, Mover(part.start.dtype, access, lds)
+        rows, self.width, _ = lds.shape.unpack()
+        places = self.mover.places
+        self.columns = fx.make_fragment_like(places, fx.Int32)
+        self.offsets = fx.make_fragment_like(places, fx.Int64)
+        last = fx.min(part.extents[0], rows) - (1 if access.along_k else self.mover.vector)
+        for i in fx.range_constexpr(fx.size(places)):
+            row, column = places[i].unpack()
+            # Rows beyond the matrix are not stored in the end, so any row is loaded for them.
+            row = fx.min(fx.Int64(row), last)
+            self.columns[i] = fx.Int32(column)
+            self.offsets[i] = row * part.steps[0] + fx.Int64(column) * part.steps[1]
+
+    def load(self, step: Any, whole: bool) -> None:
+        """Starts to load a tile, of which only a part is in the matrix unless `whole`."""
+        inside, first = None, step * self.width
+        if not whole:
+            inside = fx.make_fragment_like(self.columns, fx.Boolean)
+            for i in fx.range_constexpr(fx.size(inside)):
+                inside[i] = self.columns[i] < self.part.extents[1] - first
+        self.mover.load(self.part.start + first * self.part.steps[1], self.offsets, inside)
 
 
 class Tiles:
     """The tiles of both operands, and a thread's part in multiplying them."""
 
-    def __init__(self, plan: Plan, product: Any, a: Part, b: Part):
+    def __init__(self, plan: Plan, product: Any, a: Any, b: Part):
+        """`a` is a `Part`, or another one whose `operand` loads tiles of rows along K."""
         dtype = EVERY[plan.unit.element]
         lds_a, lds_b = shared_tiles(dtype, plan.rows), shared_tiles(dtype, plan.columns)
-        self.a = Operand(a, plan.a, lds_a)
-        self.b = Operand(b, plan.b, lds_b)
+        self.a = a.operand(plan.a, lds_a)
+        self.b = b.operand(plan.b, lds_b)
         self.plan, self.product = plan, product
         thread = fx.thread_idx.x
         self.wide = fx.make_copy_atom(fx.UniversalCopy128b(), dtype)
@@ -186,8 +200,8 @@ class Tiles:
         self.b.load(step, self.plan.whole)
 
     def store(self, stage: Any) -> None:
-        self.a.store(stage)
-        self.b.store(stage)
+        self.a.mover.store(stage)
+        self.b.mover.store(stage)
 
     def multiply(self, stage: Any, c: Any) -> None:
         for part in fx.range_constexpr(self.parts):

@@ -157,7 +157,9 @@ def grouped_matmul(
         result_type(a, out_dtype).name, math.gcd(WIDEST, b.shape[2]), activation=activation or ""
     )
     a, b = as_operand(a[None]), as_operand(b)
-    return grouped_gemm(a, b, offsets, plan(a, b, 1, groups=max(1, b.shape[0])), epilogue)[0]
+    return grouped_gemm(
+        a, b, offsets, plan(a, b, 1, groups=max(1, b.shape[0])).ragged(along_k=False), epilogue
+    )[0]
 
 
 def _fake_sums(a: Any, b: Any, offsets: Any) -> Any:
@@ -177,7 +179,11 @@ def group_products(a: Any, b: Any, offsets: Any) -> Any:
     a, b = as_operand(a.T[None]), as_operand(b[None])
     out = result_type(a, None).name
     return group_sums(
-        a, b, offsets, plan(a, b, 1).ragged(), Epilogue(out, math.gcd(WIDEST, b.shape[2]))
+        a,
+        b,
+        offsets,
+        plan(a, b, 1).ragged(along_k=True),
+        Epilogue(out, math.gcd(WIDEST, b.shape[2])),
     )
 
 
