@@ -19,6 +19,8 @@ _MODULES = {
     "matmul": "matrix_product",
     "grouped_matmul": "grouped_gemm",
     "group_products": "grouped_gemm",
+    "preshuffle": "preshuffled_gemm",
+    "matmul_preshuffled": "preshuffled_gemm",
     "conv2d": "implicit_gemm",
     "moe_route": "expert_routing",
     "moe_sort": "expert_routing",

@@ -43,7 +43,7 @@ def gemm_kernel(
         Part.of_a(A, plan.a, batch, (row, m), (0, k)),
         Part.of_b(B, plan.b, batch, (column, n), (0, k)),
     )
-    steps = fx.max(fx.ceildiv(k, plan.k), 1)
+    steps = fx.max(fx.ceildiv(k, plan.unit.depth), 1)
     each = fx.ceildiv(steps, plan.splits)
     c = tiles.sum(part * each, fx.min((part + 1) * each, steps))
     output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, n - column))

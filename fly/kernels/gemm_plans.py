@@ -21,6 +21,8 @@ WAVES = 4  # of a block
 EDGES = (32, 64, 128)  # rows, or columns, of a block's tile of C
 BLOCKS = 304  # that fill a device: the compute units of an MI300X
 STEPS = 8  # tiles along K, at least, of each part of a sum that is split
+# The lanes that share a row of an operand of 16 rows.
+PARTS = {"CDNA1": 4, "CDNA2": 4, "CDNA3": 4, "CDNA4": 4, "RDNA3": 1, "RDNA4": 2}
 FORMS = {"MFMA": MFMA_FORMS, "WMMA": GFX11_FORMS + GFX120X_FORMS}
 TYPES = {row.long_name: row for row in ELEMENT_TYPES.values()}
 # What is multiplied with FMA: element type → the type of operands and sums.
@@ -30,7 +32,8 @@ FMA = {"f16": "f32", "bf16": "f32", "f32": "f32", "f64": "f64", "i8": "i32"}
 class Unit(NamedTuple):
     """What multiplies: "MFMA" and "WMMA" are instructions of 16 × 16 × `k`, "FMA" those of a lane.
 
-    element: the type of operands. sum: that of sums. lanes: the size of a wave.
+    element: the type of operands. sum: that of sums. lanes: the size of a wave. parts: how many
+    lanes share a row of an operand, each with its own values of K.
     """
 
     kind: str
@@ -38,11 +41,22 @@ class Unit(NamedTuple):
     element: str
     sum: str
     lanes: int
+    parts: int = 1
 
     @property
     def threads(self) -> int:
         """The threads of a block."""
         return WAVES * self.lanes
+
+    @property
+    def wide(self) -> int:
+        """The values of K that a lane reads at a time, at least."""
+        return WIDEST * 8 // ELEMENT_TYPES[self.element].bits
+
+    @property
+    def depth(self) -> int:
+        """The extent of tiles of A and B along K."""
+        return self.wide * ROW // WIDEST
 
 
 class Access(NamedTuple):
@@ -67,11 +81,6 @@ class Plan(NamedTuple):
     whole: bool
     splits: int
 
-    @property
-    def k(self) -> int:
-        """The extent of tiles of A and B along K."""
-        return ROW * 8 // ELEMENT_TYPES[self.unit.element].bits
-
     def ragged(self, along_k: bool) -> Plan:
         """This plan, for ranges of K that start and end anywhere, or of rows of A."""
         a, b = [one._replace(vector=1) if one.along_k == along_k else one for one in self[3:5]]
@@ -95,23 +104,24 @@ def plan_for(
     dtype: Any, extents: tuple[int, ...], a: Access, b: Access, splits: int | None
 ) -> Plan:
     """As `plan`, by the element type, the accesses, and the extents: batches, M, K and N."""
-    return _plan(_unit(element_type(dtype).name, choose().target), extents, a, b, splits)
+    return _plan(unit_of(dtype), extents, a, b, splits)
 
 
 @cache
 def _plan(unit: Unit, extents: tuple[int, ...], a: Access, b: Access, splits: int | None) -> Plan:
     """See `plan`. Equal plans are one object, which calls of `@fly.jit` functions find fastest."""
     batches, m, k, n = extents
-    made = Plan(unit, _edge(m), _edge(n), a, b, False, 1)
-    steps = max(1, -(-k // made.k))
+    made = Plan(unit, edge(m), edge(n), a, b, False, 1)
+    steps = max(1, -(-k // made.unit.depth))
     if splits is None:
         blocks = batches * -(-m // made.rows) * -(-n // made.columns)
         splits = max(1, min(BLOCKS // max(1, blocks), steps // STEPS))
     each = -(-steps // min(splits, steps))
-    return made._replace(whole=k > 0 and k % made.k == 0, splits=-(-steps // each))
+    return made._replace(whole=k > 0 and k % made.unit.depth == 0, splits=-(-steps // each))
 
 
-def _edge(extent: int) -> int:
+def edge(extent: int) -> int:
+    """The rows, or columns, of a tile of C that has so many, or of many such tiles."""
     return next((edge for edge in EDGES if edge >= extent), EDGES[-1])
 
 
@@ -134,6 +144,12 @@ def element_type(dtype: Any) -> ElementType:
     return TYPES[name]
 
 
+def unit_of(dtype: Any) -> Unit:
+    """What multiplies elements of a type of NumPy or torch on the target. UsageError if nothing
+    does."""
+    return _unit(element_type(dtype).name, choose().target)
+
+
 @cache
 def _unit(element: str, target: str) -> Unit:
     row = row_of(choose(target))
@@ -147,7 +163,7 @@ def _unit(element: str, target: str) -> Unit:
             and (form.k == 4 or element != "f32")  # the longer one rounds f32 to 10 bits
         ]
         if extents:
-            return Unit(kind, max(extents), element, sums, row.wave_size)
+            return Unit(kind, max(extents), element, sums, row.wave_size, PARTS[row.matrix])
     if element in row.narrow_floats:
         return Unit("FMA", 1, "f32", "f32", row.wave_size)
     if element not in FMA:

@@ -24,13 +24,12 @@ STAGES = 2
 def tiled_product(unit: Unit) -> Any:
     """The product of a block's threads, an fx.TiledMma: two waves along M, two along N."""
     dtype, sums = EVERY[unit.element], EVERY[unit.sum]
-    wide = WIDEST * 8 // dtype.bits  # values of K that a lane reads at a time
     if unit.kind == "FMA":
         across = unit.threads // 16
         return fx.make_tiled_mma(
             fx.make_mma_atom(fx.UniversalFMA(dtype)),
             fx.make_layout((16, across, 1), (1, 16, 0)),
-            fx.make_tile(None, None, wide),
+            fx.make_tile(None, None, unit.wide),
         )
     if unit.kind == "MFMA":
         atom = fx.make_mma_atom(fx.rocdl.MFMA(16, 16, unit.k, dtype, sums))
@@ -38,12 +37,11 @@ def tiled_product(unit: Unit) -> Any:
         signs = {"sign_a": True, "sign_b": True} if dtype.kind == "int" else {}
         atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, unit.k, dtype, sums, **signs))
     waves = fx.make_layout((2, 2, 1), (1, 2, 0))
-    values = fx.size(atom.layout_A_tv[1])
-    if values >= wide:
+    values = unit.k // unit.parts
+    if values >= unit.wide:
         return fx.make_tiled_mma(atom, waves)
     # Consecutive products use the values that a lane reads at a time.
-    groups, products = unit.k // values, wide // values
-    order = fx.make_layout((values, groups, products), (1, wide, values))
+    order = fx.make_layout((values, unit.parts, unit.wide // values), (1, unit.wide, values))
     return fx.make_tiled_mma(atom, waves, fx.make_tile(None, None, order))
 
 
@@ -54,6 +52,12 @@ def shared_tiles(dtype: Any, rows: int) -> Any:
     swizzle = fx.static(fx.SwizzleType.get(2, group.bit_length() - 1, 3))
     order = fx.make_ordered_layout((rows, columns, STAGES), (1, 0, 2))
     return memory.view(fx.make_composed_layout(swizzle, order))
+
+
+def products_first(unit: Unit) -> None:
+    """Keeps LLVM from moving what follows, which waits for loads, before products."""
+    if unit.kind == "MFMA":
+        fx.rocdl.sched_barrier(0)
 
 
 class Part(NamedTuple):
@@ -193,7 +197,7 @@ class Tiles:
         self.own_a = own.make_fragment_B(parts_a[None, None, 0, 0])
         self.from_b, self.from_a = read_b.partition_S(parts_b), read_a.partition_S(parts_a)
         self.to_b, self.to_a = read_b.retile(self.own_b), read_a.retile(self.own_a)
-        self.parts = plan.k // part
+        self.parts = plan.unit.depth // part
 
     def load(self, step: Any) -> None:
         self.a.load(step, self.plan.whole)
@@ -223,9 +227,7 @@ class Tiles:
         for step in range(first + 1, last):
             self.load(step)
             self.multiply(stage, c)
-            if self.plan.unit.kind == "MFMA":
-                # LLVM would store first, and wait for the loads before most of the products.
-                fx.rocdl.sched_barrier(0)
+            products_first(self.plan.unit)
             stage = 1 - stage
             self.store(stage)
             fx.barrier()

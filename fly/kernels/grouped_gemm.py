@@ -59,7 +59,7 @@ def grouped_gemm_kernel(
             Part.of_a(A, plan.a, 0, (row, end), (0, k)),
             Part.of_b(B, plan.b, group, (column, n), (0, k)),
         )
-        c = tiles.sum(0, fx.max(fx.ceildiv(k, plan.k), 1))
+        c = tiles.sum(0, fx.max(fx.ceildiv(k, plan.unit.depth), 1))
         output = Output(epilogue, product, (plan.rows, plan.columns), (end - row, n - column))
         output.store(c, Rows.of(C, 0, row, column), None, None, None, None)
 
@@ -86,7 +86,7 @@ def group_sums_kernel(
         Part.of_a(A, plan.a, 0, (row, m), (first, last)),
         Part.of_b(B, plan.b, 0, (column, n), (first, last)),
     )
-    c = tiles.sum(0, fx.max(fx.ceildiv(last - first, plan.k), 1))
+    c = tiles.sum(0, fx.max(fx.ceildiv(last - first, plan.unit.depth), 1))
     output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, n - column))
     output.store(c, Rows.of(C, group, row, column), None, None, None, None)
 

@@ -130,7 +130,7 @@ def convolution_kernel(
         Patches(X, window, row, m, group * window.channels),
         Part.of_b(B, plan.b, group, (column, n), (0, k)),
     )
-    c = tiles.sum(0, fx.max(fx.ceildiv(k, plan.k), 1))
+    c = tiles.sum(0, fx.max(fx.ceildiv(k, plan.unit.depth), 1))
     output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, n - column))
     first = group * n + column
     own_bias = fx.get_iter(bias) + first if epilogue.bias else None
