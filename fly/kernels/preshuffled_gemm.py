@@ -65,24 +65,27 @@ class ShuffledTiles:
         steps = ((values, B.shape[1] * groups * inner), (1, inner, groups * inner))
         matrix = fx.make_view(fx.get_iter(B), fx.make_layout(shape, steps))
         tiles = fx.flat_divide(matrix, (plan.columns, part))[None, None, column, None]
-        fetch = fx.make_tiled_copy_A(self.wide, product).get_slice(thread)
+        self.load_atom = fx.make_copy_atom(fx.UniversalCopy(plan.unit.wide * B.dtype.bits), B.dtype)
+        fetch = fx.make_tiled_copy_A(self.load_atom, product).get_slice(thread)
         self.from_b = fetch.partition_S(tiles)
-        self.own_b = [
-            [own.make_fragment_A(tiles[None, None, 0]) for _ in self.parts] for _ in range(STAGES)
+        self.own_b = own.make_fragment_A(tiles[None, None, 0])
+        self.loaded = [
+            [fx.make_fragment_like(self.own_b, B.dtype) for _ in self.parts] for _ in range(STAGES)
         ]
-        self.to_b = [[fetch.retile(one) for one in stage] for stage in self.own_b]
+        self.to_b = [[fetch.retile(one) for one in stage] for stage in self.loaded]
 
     def load(self, step: Any, stage: int) -> None:
         """Starts to load a tile of A, and one of B to the registers of a stage."""
         self.a.load(step, self.plan.whole)
         for part, target in enumerate(self.to_b[stage]):
             tile = step * len(self.parts) + part
-            fx.copy(self.wide, self.from_b[None, None, None, tile], target)
+            fx.copy(self.load_atom, self.from_b[None, None, None, tile], target)
 
     def multiply(self, stage: int, c: Any) -> None:
         for part in self.parts:
             fx.copy(self.wide, self.from_a[None, None, None, part, stage], self.to_a)
-            fx.gemm(self.product, c, self.own_b[stage][part], self.own_a, c)
+            self.own_b.store(self.loaded[stage][part].load().to(self.own_b.dtype))
+            fx.gemm(self.product, c, self.own_b, self.own_a, c)
 
     def sum(self, steps: Any) -> Any:
         """Returns the sums of the products of all tiles, as a fragment of Cᵀ."""

@@ -16,7 +16,7 @@ from console import pattern, sessions
 
 ROOT = Path(__file__).parents[2]
 # docs/plugins.md installs packages: tests/fly_plugin/test_installed.py types it.
-DOCS = (page for page in (ROOT / "docs").glob("*.md") if page.name != "plugins.md")
+DOCS = (page for page in (ROOT / "docs").rglob("*.md") if page.name != "plugins.md")
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS])
 
 

@@ -8,7 +8,7 @@ import torch
 from fly_common.errors import UsageError
 from fly_target.registry import find
 
-from fly.kernels import matmul
+from fly.kernels import conv2d, matmul, matmul_preshuffled, preshuffle
 from fly_kernels.judging import gradients, judge, tensor
 
 SHAPES = [
@@ -155,6 +155,20 @@ def test_compiled_by_torch(target):
     for shape in ((9, 16), (5, 16)):
         a, b = operands(shape, (16, 8), torch.float32, False, False)
         judge(compiled(a, b), lambda a, b: (a @ (2 * b)).relu(), a, b)
+
+
+@pytest.mark.heavy
+def test_without_matrix_instructions(monkeypatch):
+    """NVIDIA's targets multiply by FMA; the device cpu runs their code on the processor."""
+    monkeypatch.setenv("FLY_TARGET", "sm_90a")
+    monkeypatch.setenv("FLY_DEVICE", "cpu")
+    a, b = operands((33, 70), (70, 40), torch.float16, False, True)
+    judge(matmul(a, b, split_k=2), torch.matmul, a, b)
+    judge(matmul_preshuffled(a, preshuffle(b), 40), torch.matmul, a, b)
+    a, b = [x.to(torch.int8) for x in (a, b)]
+    assert torch.equal(matmul(a, b).long(), a.long() @ b.long())
+    x, weight = tensor(1, (1, 4, 6, 6), torch.float32), tensor(2, (8, 4, 3, 3), torch.float32)
+    judge(conv2d(x, weight, padding=1), lambda x, w: torch.conv2d(x, w, padding=1), x, weight)
 
 
 ZEROS = np.zeros((4, 4), np.float32)
