@@ -160,6 +160,7 @@ def test_moe_of_numpy(target):
     np.testing.assert_allclose(made, exact, atol=1e-4)
 
 
+@pytest.mark.heavy
 def test_torch_checks_the_operators(target):
     a, b, offsets = operands((3, 4), 5, 6, torch.float64, False)
     a, b = a.requires_grad_(), b.requires_grad_()

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from fly_trace.values.dtypes import EVERY
 
 import fly.expr as fx
-from fly.kernels.gemm_plans import WIDEST, Access
+from fly.kernels.gemm.plans import WIDEST, Access
 
 ACTIVATIONS = ("relu", "gelu", "silu")
 

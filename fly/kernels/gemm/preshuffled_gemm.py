@@ -16,9 +16,10 @@ from fly_trace.values.dtypes import EVERY
 import fly
 import fly.expr as fx
 from fly.kernels.arrays import contiguous
-from fly.kernels.gemm import Left
-from fly.kernels.gemm_epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm_plans import (
+from fly.kernels.gemm.batched_gemm import Left
+from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
+from fly.kernels.gemm.matrix_product import as_operand, check_activation, result_type
+from fly.kernels.gemm.plans import (
     WIDEST,
     Access,
     Plan,
@@ -28,8 +29,7 @@ from fly.kernels.gemm_plans import (
     plan_for,
     unit_of,
 )
-from fly.kernels.gemm_tiles import STAGES, Part, products_first, shared_tiles, tiled_product
-from fly.kernels.matrix_product import as_operand, check_activation, result_type
+from fly.kernels.gemm.tiles import STAGES, Part, products_first, shared_tiles, tiled_product
 from fly.kernels.operators import operator
 
 ROWS = 16  # columns of B in a block

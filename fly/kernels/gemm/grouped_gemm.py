@@ -14,17 +14,17 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
-from fly.kernels.gemm import Left, Right
-from fly.kernels.gemm_epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm_plans import WIDEST, Plan, plan
-from fly.kernels.gemm_tiles import Part, Tiles, tiled_product
-from fly.kernels.matrix_product import (
+from fly.kernels.gemm.batched_gemm import Left, Right
+from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
+from fly.kernels.gemm.matrix_product import (
     as_operand,
     before,
     check_activation,
     check_operands,
     result_type,
 )
+from fly.kernels.gemm.plans import WIDEST, Plan, plan
+from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
 from fly.kernels.operators import operator
 
 Weights = fx.Tensor[fx.Numeric, "G", fx.sym_int32("K"), fx.sym_int32("N")]

@@ -10,9 +10,9 @@ from fly_common.quoting import quoted
 from fly_numerics.element_types import ELEMENT_TYPES, ElementType
 
 from fly.kernels.arrays import broadcast, contiguous, strides
-from fly.kernels.gemm import gemm
-from fly.kernels.gemm_epilogue import ACTIVATIONS, Epilogue
-from fly.kernels.gemm_plans import WIDEST, access, element_type, plan
+from fly.kernels.gemm.batched_gemm import gemm
+from fly.kernels.gemm.epilogue import ACTIVATIONS, Epilogue
+from fly.kernels.gemm.plans import WIDEST, access, element_type, plan
 from fly.kernels.operators import operator
 
 

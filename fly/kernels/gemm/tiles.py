@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from fly_trace.values.dtypes import EVERY
 
 import fly.expr as fx
-from fly.kernels.gemm_plans import ROW, WIDEST, Access, Plan, Unit
+from fly.kernels.gemm.plans import ROW, WIDEST, Access, Plan, Unit
 
 STAGES = 2
 

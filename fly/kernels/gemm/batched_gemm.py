@@ -11,9 +11,9 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
-from fly.kernels.gemm_epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm_plans import Plan
-from fly.kernels.gemm_tiles import Part, Tiles, tiled_product
+from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
+from fly.kernels.gemm.plans import Plan
+from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
 
 # Batches of matrices. M, K and N are counted in 32 bits, which launches check.
 Left = fx.Tensor[fx.Numeric, "B", fx.sym_int32("M"), fx.sym_int32("K")]

@@ -12,9 +12,9 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
-from fly.kernels.expert_routing import moe_route, moe_sort
-from fly.kernels.grouped_gemm import grouped_matmul
-from fly.kernels.matrix_product import matmul
+from fly.kernels.gemm.expert_routing import moe_route, moe_sort
+from fly.kernels.gemm.grouped_gemm import grouped_matmul
+from fly.kernels.gemm.matrix_product import matmul
 from fly.kernels.operators import operator
 
 BLOCK = 256

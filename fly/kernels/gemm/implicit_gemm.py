@@ -16,11 +16,11 @@ from fly_trace.values.dtypes import EVERY
 import fly
 import fly.expr as fx
 from fly.kernels.arrays import address, contiguous, strides
-from fly.kernels.gemm import Right
-from fly.kernels.gemm_epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm_plans import WIDEST, Access, Plan, access, plan_for
-from fly.kernels.gemm_tiles import Mover, Part, Tiles, tiled_product
-from fly.kernels.matrix_product import matmul, result_type
+from fly.kernels.gemm.batched_gemm import Right
+from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
+from fly.kernels.gemm.matrix_product import matmul, result_type
+from fly.kernels.gemm.plans import WIDEST, Access, Plan, access, plan_for
+from fly.kernels.gemm.tiles import Mover, Part, Tiles, tiled_product
 from fly.kernels.operators import operator
 
 Images = fx.Tensor[fx.Float, *map(fx.sym_int32, ("images", "channels", "height", "width"))]
@@ -63,7 +63,7 @@ class Patches(NamedTuple):
 
 
 class PatchTiles:
-    """The tiles of patches; see `fly.kernels.gemm_tiles.Operand`."""
+    """The tiles of patches; see `fly.kernels.gemm.tiles.Operand`."""
 
     def __init__(self, part: Patches, access: Access, lds: Any):
         X, window = part.X, part.window
