@@ -138,6 +138,7 @@ def test_gradient(target, shapes):
     judge(gradients(matmul, a, b), lambda a, b: gradients(torch.matmul, a, b), a, b)
 
 
+@pytest.mark.heavy
 def test_torch_checks_the_operator(target):
     a, b = operands((3, 4), (2, 4, 5), torch.float64, False, False)
     bias, c = tensor(3, (5,), torch.float64), tensor(4, (1, 3, 1), torch.float64)
@@ -150,6 +151,7 @@ def test_torch_checks_the_operator(target):
         )
 
 
+@pytest.mark.heavy
 def test_compiled_by_torch(target):
     compiled = torch.compile(lambda a, b: matmul(a, 2 * b, activation="relu"), fullgraph=True)
     for shape in ((9, 16), (5, 16)):

@@ -76,6 +76,7 @@ def test_numpy(target):
     np.testing.assert_allclose(made, exact, atol=1e-5)
 
 
+@pytest.mark.heavy
 def test_torch_checks_the_operator(target):
     x, weight = operands((2, 4, 5, 4), (6, 2, 3, 2), torch.float64, False)
     arguments = [y.requires_grad_() for y in (x, weight, tensor(3, (6,), torch.float64))]
@@ -84,6 +85,7 @@ def test_torch_checks_the_operator(target):
     assert torch.autograd.gradcheck(lambda *x: conv2d(*x, **options), arguments)
 
 
+@pytest.mark.heavy
 def test_compiled_by_torch(target):
     compiled = torch.compile(lambda x, w: conv2d(x.relu(), w, padding=1), fullgraph=True)
     x, weight = operands((1, 4, 6, 6), (8, 4, 3, 3), torch.float32, False)

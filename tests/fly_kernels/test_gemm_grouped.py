@@ -180,6 +180,7 @@ def test_torch_checks_the_operators(target):
     torch.library.opcheck(moe_combine.torch, (spread, order, places, weights.requires_grad_()))
 
 
+@pytest.mark.heavy
 def test_compiled_by_torch(target):
     shapes = ((6, 8), (8, 3), (3, 8, 6), (3, 6, 8))
     arrays = [tensor(i, shape, torch.float32, 0.5) for i, shape in enumerate(shapes)]

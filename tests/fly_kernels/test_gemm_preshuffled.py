@@ -64,6 +64,7 @@ def test_torch_checks_the_operators(target):
     torch.library.opcheck(matmul_preshuffled.torch, (a, preshuffle(b), 5))
 
 
+@pytest.mark.heavy
 def test_compiled_by_torch(target):
     compiled = torch.compile(lambda a, b: matmul_preshuffled(a, preshuffle(b), 5), fullgraph=True)
     a, b = tensor(1, (3, 8), torch.float32), tensor(2, (8, 5), torch.float32)
