@@ -14,6 +14,12 @@ from typing import Any
 _FUNCTIONS = {
     "cross_entropies": "cross_entropy cross_entropy_rows cross_entropy_backward",
     "dropouts": "dropout",
+    "gemm.expert_routing": "moe_route moe_sort",
+    "gemm.grouped_gemm": "grouped_matmul group_products",
+    "gemm.implicit_gemm": "conv2d",
+    "gemm.matrix_product": "matmul",
+    "gemm.mixture_of_experts": "moe moe_gather moe_combine",
+    "gemm.preshuffled_gemm": "preshuffle matmul_preshuffled",
     "histograms": "histogram",
     "normalization": """
         layer_norm rms_norm add_layer_norm add_rms_norm norm_backward

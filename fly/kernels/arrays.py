@@ -67,3 +67,16 @@ def strides(x: Any) -> list[int]:
 def address(x: Any) -> int:
     """The address of an array's first element."""
     return x.data_ptr() if hasattr(x, "data_ptr") else x.ctypes.data
+
+
+def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
+    """A view of an array that repeats its elements to a shape, to be read only. UsageError if the
+    shape does not admit it."""
+    try:
+        if hasattr(x, "expand"):  # torch's
+            return x.expand(shape)
+        import numpy as np
+
+        return np.broadcast_to(x, shape)
+    except (RuntimeError, ValueError):
+        raise UsageError(f"an array of shape {tuple(x.shape)} is not one of {shape}") from None

@@ -24,7 +24,7 @@ def test_all_kernels_are_listed_and_documented(name):
 
 
 def test_no_function_has_the_name_of_a_module():
-    modules = {path.stem for path in Path(kernels.__file__).parent.glob("*.py")}
+    modules = {path.stem for path in Path(kernels.__file__).parent.rglob("*.py")}
     assert not modules & set(kernels.__all__)
 
 

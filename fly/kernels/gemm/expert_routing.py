@@ -1,0 +1,164 @@
+"""Which experts tokens go to, and the order that puts the tokens of an expert together.
+
+The order is a counting sort: every expert's block counts its tokens, one block adds the counts up,
+and every expert's block writes its tokens to their places, in order. Each block reads all choices:
+experts · tokens · k elements in all, most of them from the cache.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_common.errors import UsageError
+
+import fly
+import fly.expr as fx
+from fly.kernels.arrays import contiguous
+from fly.kernels.operators import operator
+
+Logits = fx.Tensor[fx.Float, "T", fx.sym_int32("E")]
+Choices = fx.Tensor[fx.Int32, fx.sym_int32("n")]
+LANES = 64  # of the block of a token: one wave, or two of 32
+BLOCK = 256
+MOST_EXPERTS = 1024  # so many counts one block adds up
+
+
+@fly.kernel
+def route_kernel(
+    logits: fx.Tensor,
+    weights: fx.Tensor,
+    experts: fx.Tensor,
+    k: fx.Constexpr[int],
+    items: fx.Constexpr[int],
+):
+    token, count = fx.block_idx.x, logits.shape[1]
+    own = fx.block.load(logits[token, None], items, valid=count)
+    best, places = fx.block.top_k(own, k, valid=count)
+    powers = [fx.exp(logit.to(fx.Float32) - best[0].to(fx.Float32)) for logit in best]
+    total = sum(powers)
+    if fx.thread_idx.x == 0:
+        for i in fx.range_constexpr(k):
+            weights[token, i] = powers[i] / total
+            experts[token, i] = places[i]
+
+
+@fly.jit
+def route(
+    logits: Logits,
+    k: fx.Constexpr[int],
+    items: fx.Constexpr[int],
+):
+    weights = fx.empty((logits.shape[0], k), fx.Float32)
+    experts = fx.empty((logits.shape[0], k), fx.Int32)
+    route_kernel(logits, weights, experts, k, items).launch(grid=logits.shape[0], block=LANES)
+    return weights, experts
+
+
+def _fake_route(logits: Any, k: int) -> Any:
+    import torch
+
+    shape = (logits.shape[0], k)
+    return logits.new_empty(shape, dtype=torch.float32), logits.new_empty(shape, dtype=torch.int32)
+
+
+@operator("(Tensor logits, int k) -> (Tensor, Tensor)", fake=_fake_route)
+def moe_route(logits: Any, k: int) -> Any:
+    """The k experts of greatest logits of each token, and their weights.
+
+    logits: tokens × experts, of f16, bf16 or f32. Returns weights, tokens × k of f32, which are the
+    softmax of the chosen logits, and experts, tokens × k of i32, in descending order of weights; of
+    equal ones the first. UsageError unless 1 ≤ k ≤ experts ≤ 1024.
+    """
+    if logits.ndim != 2 or not 0 < k <= logits.shape[1] <= MOST_EXPERTS:
+        shape = tuple(logits.shape)
+        raise UsageError(
+            f"k is {k} and logits have shape {shape}",
+            hint=f"logits are tokens × experts, with k to {MOST_EXPERTS} experts",
+        )
+    return route(logits, k, -(-logits.shape[1] // LANES))
+
+
+def _save(ctx: Any, inputs: Any, output: Any) -> None:
+    weights, experts = output
+    ctx.save_for_backward(weights, experts)
+    ctx.mark_non_differentiable(experts)
+    ctx.like = inputs[0].dtype, inputs[0].shape
+
+
+@moe_route.gradient(_save)
+def _(ctx: Any, of_weights: Any, _: Any) -> Any:
+    weights, experts = ctx.saved_tensors
+    dtype, shape = ctx.like
+    chosen = weights * (of_weights - (of_weights * weights).sum(1, keepdim=True))
+    zeros = weights.new_zeros(shape)
+    return zeros.scatter(1, experts.long(), chosen).to(dtype), None
+
+
+@fly.kernel
+def count_kernel(experts: fx.Tensor, counts: fx.Tensor):
+    expert, thread = fx.block_idx.x, fx.thread_idx.x
+    count = 0
+    for i in range(thread, experts.shape[0], BLOCK):
+        if experts[i] == expert:
+            count += 1
+    total = fx.block.reduce(count)
+    if thread == 0:
+        counts[expert] = total
+
+
+@fly.kernel
+def offsets_kernel(counts: fx.Tensor, offsets: fx.Tensor):
+    items = MOST_EXPERTS // BLOCK
+    count = counts.shape[0]
+    own = fx.block.load(counts, items, valid=count)
+    fx.block.store(offsets, fx.block.inclusive_scan(own), valid=count)
+
+
+@fly.kernel
+def places_kernel(experts: fx.Tensor, offsets: fx.Tensor, order: fx.Tensor, places: fx.Tensor):
+    expert, thread, count = fx.block_idx.x, fx.thread_idx.x, experts.shape[0]
+    start = 0
+    if expert > 0:
+        start = offsets[expert - 1]
+    for first in range(0, count, BLOCK):
+        i = first + thread
+        own = 0
+        if i < count and experts[i] == expert:
+            own = 1
+        rank, total = fx.block.exclusive_scan(own, total=True)
+        if own == 1:
+            order[start + rank] = i
+            places[i] = start + rank
+        start += total
+
+
+@fly.jit
+def sort(experts: Choices, count: fx.Int32):
+    n = experts.shape[0]
+    counts, offsets = fx.empty(count, fx.Int32), fx.empty(count, fx.Int32)
+    order, places = fx.empty(n, fx.Int32), fx.empty(n, fx.Int32)
+    count_kernel(experts, counts).launch(grid=count, block=BLOCK)
+    offsets_kernel(counts, offsets).launch(grid=1, block=BLOCK)
+    places_kernel(experts, offsets, order, places).launch(grid=count, block=BLOCK)
+    return order, places, offsets
+
+
+def _fake_sort(experts: Any, count: int) -> Any:
+    import torch
+
+    sizes = (experts.numel(), experts.numel(), count)
+    return tuple(experts.new_empty(size, dtype=torch.int32) for size in sizes)
+
+
+@operator("(Tensor experts, int count) -> (Tensor, Tensor, Tensor)", fake=_fake_sort)
+def moe_sort(experts: Any, count: int) -> Any:
+    """The stable order of choices by expert.
+
+    experts: of i32, any shape, with n elements from 0 to count - 1. Returns three arrays of i32:
+    the n choices in order, each a place in the flattened `experts`; the place of each choice in
+    that order; and for each expert the end of its choices there, as `grouped_matmul` takes them.
+    UsageError unless 1 ≤ count ≤ 1024.
+    """
+    if not 0 < count <= MOST_EXPERTS:
+        raise UsageError(f"there are {count} experts", hint=f"1 to {MOST_EXPERTS} can be sorted by")
+    return sort(contiguous(experts).reshape(-1), count)

@@ -1,0 +1,202 @@
+"""Products of groups of rows, each with a matrix of its own: the layers of a mixture of experts.
+
+How long the groups are is known on the device only. The grid has room for the greatest number of
+tiles that groups can have; each block finds its group by the offsets, and surplus blocks end.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fly_common.errors import UsageError
+from fly_trace.values.dtypes import EVERY
+
+import fly
+import fly.expr as fx
+from fly.kernels.gemm.batched_gemm import Left, Right
+from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
+from fly.kernels.gemm.matrix_product import (
+    as_operand,
+    before,
+    check_activation,
+    check_operands,
+    result_type,
+)
+from fly.kernels.gemm.plans import WIDEST, Plan, plan
+from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
+from fly.kernels.operators import operator
+
+Weights = fx.Tensor[fx.Numeric, "G", fx.sym_int32("K"), fx.sym_int32("N")]
+Offsets = fx.Tensor[fx.Int32, "G"]
+
+
+@fly.kernel
+def grouped_gemm_kernel(
+    A: fx.Tensor,
+    B: fx.Tensor,
+    offsets: fx.Tensor,
+    C: fx.Tensor,
+    product: fx.TiledMma,
+    plan: fx.Constexpr[Plan],
+    epilogue: fx.Constexpr[Epilogue],
+):
+    n, k = B.shape[2], A.shape[2]
+    tile, column = fx.block_idx.x, fx.block_idx.y * plan.columns
+    # The tile's group, its first row and the end of the group's rows.
+    group = row = end = before = 0
+    for i in range(offsets.shape[0]):
+        last = offsets[i]
+        tiles = fx.ceildiv(last - before, plan.rows)
+        if (tile >= 0) & (tile < tiles):
+            group, row, end = i, before + tile * plan.rows, last
+        tile -= tiles
+        before = last
+    if row < end:
+        tiles = Tiles(
+            plan,
+            product,
+            Part.of_a(A, plan.a, 0, (row, end), (0, k)),
+            Part.of_b(B, plan.b, group, (column, n), (0, k)),
+        )
+        c = tiles.sum(0, fx.max(fx.ceildiv(k, plan.unit.depth), 1))
+        output = Output(epilogue, product, (plan.rows, plan.columns), (end - row, n - column))
+        output.store(c, Rows.of(C, 0, row, column), None, None, None, None)
+
+
+@fly.kernel
+def group_sums_kernel(
+    A: fx.Tensor,
+    B: fx.Tensor,
+    offsets: fx.Tensor,
+    C: fx.Tensor,
+    product: fx.TiledMma,
+    plan: fx.Constexpr[Plan],
+    epilogue: fx.Constexpr[Epilogue],
+):
+    m, n = A.shape[1], B.shape[2]
+    row, column = fx.block_idx.x * plan.rows, fx.block_idx.y * plan.columns
+    group, first = fx.block_idx.z, 0
+    if group > 0:
+        first = offsets[group - 1]
+    last = offsets[group]
+    tiles = Tiles(
+        plan,
+        product,
+        Part.of_a(A, plan.a, 0, (row, m), (first, last)),
+        Part.of_b(B, plan.b, 0, (column, n), (first, last)),
+    )
+    c = tiles.sum(0, fx.max(fx.ceildiv(last - first, plan.unit.depth), 1))
+    output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, n - column))
+    output.store(c, Rows.of(C, group, row, column), None, None, None, None)
+
+
+@fly.jit
+def grouped_gemm(
+    A: Left,
+    B: Weights,
+    offsets: Offsets,
+    plan: fx.Constexpr[Plan],
+    epilogue: fx.Constexpr[Epilogue],
+):
+    m, n = A.shape[1], B.shape[2]
+    C = fx.empty((1, m, n), EVERY[epilogue.out])
+    # Each group has at most one tile that is not full.
+    grid = (m // plan.rows + B.shape[0], fx.ceildiv(n, plan.columns))
+    grouped_gemm_kernel(A, B, offsets, C, tiled_product(plan.unit), plan, epilogue).launch(
+        grid=grid, block=plan.unit.threads
+    )
+    return C
+
+
+@fly.jit
+def group_sums(
+    A: Left,
+    B: Right,
+    offsets: Offsets,
+    plan: fx.Constexpr[Plan],
+    epilogue: fx.Constexpr[Epilogue],
+):
+    m, n, groups = A.shape[1], B.shape[2], offsets.shape[0]
+    C = fx.empty((groups, m, n), EVERY[epilogue.out])
+    grid = (fx.ceildiv(m, plan.rows), fx.ceildiv(n, plan.columns), groups)
+    group_sums_kernel(A, B, offsets, C, tiled_product(plan.unit), plan, epilogue).launch(
+        grid=grid, block=plan.unit.threads
+    )
+    return C
+
+
+def _fake(a: Any, b: Any, offsets: Any, *, activation: Any = None, out_dtype: Any = None) -> Any:
+    import torch
+
+    dtype = getattr(torch, result_type(a, out_dtype).long_name)
+    return a.new_empty((a.shape[0], b.shape[2]), dtype=dtype)
+
+
+@operator(
+    "(Tensor a, Tensor b, Tensor offsets, *, str? activation=None, ScalarType? out_dtype=None)"
+    " -> Tensor",
+    fake=_fake,
+)
+def grouped_matmul(
+    a: Any, b: Any, offsets: Any, *, activation: str | None = None, out_dtype: Any = None
+) -> Any:
+    """activation(a_g · b_g) of each group g of rows of a, one below the other.
+
+    a: M × K. b: G × K × N, of the same type; types, orders in memory, activation and out_dtype are
+    as of `matmul`. offsets: G of i32, the end of each group's rows, ascending; the last is M, or
+    the rows behind it are undefined. Returns M × N. A group may be empty. UsageError as of
+    `matmul`.
+    """
+    if a.ndim != 2 or b.ndim != 3 or tuple(offsets.shape) != tuple(b.shape[:1]):
+        shapes = ", ".join(str(tuple(x.shape)) for x in (a, b, offsets))
+        raise UsageError(f"a, b and offsets are M × K, G × K × N and G long, not {shapes}")
+    check_operands(a, b)
+    check_activation(activation)
+    epilogue = Epilogue(
+        result_type(a, out_dtype).name, math.gcd(WIDEST, b.shape[2]), activation=activation or ""
+    )
+    a, b = as_operand(a[None]), as_operand(b)
+    return grouped_gemm(
+        a, b, offsets, plan(a, b, 1, groups=max(1, b.shape[0])).ragged(along_k=False), epilogue
+    )[0]
+
+
+def _fake_sums(a: Any, b: Any, offsets: Any) -> Any:
+    return a.new_empty((offsets.shape[0], a.shape[1], b.shape[1]))
+
+
+@operator("(Tensor a, Tensor b, Tensor offsets) -> Tensor", fake=_fake_sums)
+def group_products(a: Any, b: Any, offsets: Any) -> Any:
+    """The transpose of each group of rows of a, times the same rows of b: the gradient of the
+    matrices of `grouped_matmul`.
+
+    a: M × K. b: M × N, of the same type. offsets: as of `grouped_matmul`. Returns G × K × N.
+    """
+    if a.ndim != 2 or b.ndim != 2 or len(a) != len(b) or a.dtype != b.dtype:
+        shapes = ", ".join(f"{x.dtype} {tuple(x.shape)}" for x in (a, b))
+        raise UsageError(f"a and b are M × K and M × N of one type, not {shapes}")
+    a, b = as_operand(a.T[None]), as_operand(b[None])
+    out = result_type(a, None).name
+    return group_sums(
+        a,
+        b,
+        offsets,
+        plan(a, b, 1).ragged(along_k=True),
+        Epilogue(out, math.gcd(WIDEST, b.shape[2])),
+    )
+
+
+def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+    ctx.activation = keyword_only_inputs["activation"]
+
+
+@grouped_matmul.gradient(_save)
+def _(ctx: Any, gradient: Any) -> Any:
+    a, b, offsets = ctx.saved_tensors
+    if ctx.activation is not None:
+        sums = grouped_matmul(a, b, offsets, out_dtype=gradient.dtype)
+        gradient = before(ctx.activation, gradient, sums)
+    gradient = gradient.to(a.dtype)
+    return grouped_matmul(gradient, b.mT, offsets), group_products(a, gradient, offsets), None

@@ -1,0 +1,209 @@
+"""Matrix products of arrays: shapes as in torch.matmul, types, and the gradient."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fly_common.errors import UsageError
+from fly_common.quoting import quoted
+from fly_numerics.element_types import ELEMENT_TYPES, ElementType
+
+from fly.kernels.arrays import broadcast, contiguous, strides
+from fly.kernels.gemm.batched_gemm import gemm
+from fly.kernels.gemm.epilogue import ACTIVATIONS, Epilogue
+from fly.kernels.gemm.plans import WIDEST, access, element_type, plan
+from fly.kernels.operators import operator
+
+
+def _fake(a: Any, b: Any, *_: Any, out_dtype: Any = None, **__: Any) -> Any:
+    import torch
+
+    shape = torch.matmul(*[x.new_empty(x.shape, dtype=torch.float32) for x in (a, b)]).shape
+    return a.new_empty(shape, dtype=getattr(torch, result_type(a, out_dtype).long_name))
+
+
+@operator(
+    "(Tensor a, Tensor b, Tensor? bias=None, Tensor? c=None, *, str? activation=None,"
+    " float alpha=1.0, float beta=1.0, ScalarType? out_dtype=None, int? split_k=None) -> Tensor",
+    fake=_fake,
+)
+def matmul(
+    a: Any,
+    b: Any,
+    bias: Any = None,
+    c: Any = None,
+    *,
+    activation: str | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    out_dtype: Any = None,
+    split_k: int | None = None,
+) -> Any:
+    """activation(alpha · a·b + beta · c + bias).
+
+    a: … × M × K. b: … × K × N, of the same type, in any order in memory: the transpose of an N × K
+    weight is not copied. Dimensions before the last two are broadcast, and an array of one
+    dimension is a row or a column, as in torch.matmul. Types are f16, bf16, f32, f64, i8 and the
+    target's 8-bit floats; sums are in f32, of f64 in f64, of i8 in i32.
+
+    bias: N. c: broadcast to the result. activation: "relu", "gelu" (by erf) or "silu". out_dtype:
+    the result's element type; by default that of a, i32 for i8, and f32 for 8-bit floats. split_k:
+    how many blocks share a sum, chosen if None.
+
+    Returns a contiguous array of … × M × N. The order of additions depends on nothing but shapes,
+    strides and target. UsageError for shapes that do not fit, and for types that the target can't
+    multiply.
+    """
+    check_operands(a, b)
+    check_activation(activation)
+    if split_k is not None and split_k < 1:
+        raise UsageError(f"split_k is {split_k}, and must be positive")
+    left, right = _matrices(a, b)
+    m, n = left.shape[-2], right.shape[-1]
+    leading = _leading(left.shape[:-2], right.shape[:-2])
+    shape = (*leading, *((m,) if a.ndim > 1 else ()), *((n,) if b.ndim > 1 else ()))
+    count = math.prod(leading)
+    if right.ndim == 2:  # all rows of a are those of one matrix
+        count, m, right = 1, count * m, right[None]
+        left = left.reshape(1, m, left.shape[-1])
+    else:
+        left, right = [
+            broadcast(x, (*leading, *x.shape[-2:])).reshape(count, *x.shape[-2:])
+            for x in (left, right)
+        ]
+    if c is not None:
+        c = broadcast(c, shape).reshape(count, m, n)
+    out = result_type(a, out_dtype).name
+    return product(left, right, bias, c, activation, alpha, beta, out, split_k).reshape(shape)
+
+
+def product(
+    a: Any,
+    b: Any,
+    bias: Any = None,
+    c: Any = None,
+    activation: str | None = None,
+    alpha: float = 1.0,
+    beta: float = 1.0,
+    out: str = "f32",
+    split_k: int | None = None,
+) -> Any:
+    """As `matmul`, of arrays of three dimensions; `out` is the type of results, as in
+    signatures."""
+    n = b.shape[2]
+    if bias is not None and tuple(bias.shape) != (n,):
+        raise UsageError(f"bias has shape {tuple(bias.shape)}, and b has {n} columns")
+    epilogue = Epilogue(
+        out=out,
+        vector=math.gcd(WIDEST, n),
+        bias=bias is not None,
+        addend=c is not None,
+        scaled=alpha != 1.0,
+        activation=activation or "",
+    )
+    if epilogue.out == "i32" and epilogue != Epilogue("i32", epilogue.vector):
+        raise UsageError(
+            "i32 results are plain sums, without bias, c, alpha and activation",
+            hint="give another type of results, such as out_dtype=torch.float32",
+        )
+    if bias is not None:
+        bias = contiguous(bias)
+        epilogue = epilogue.limited(access(bias[None, None], 2))
+    if c is not None:
+        c = c if strides(c)[2] == 1 else contiguous(c)
+        epilogue = epilogue.limited(access(c, 2))
+    a, b = as_operand(a), as_operand(b)
+    unused = a
+    return gemm(
+        a,
+        b,
+        unused if bias is None else bias,
+        unused if c is None else c,
+        alpha,
+        beta,
+        plan(a, b, split_k),
+        epilogue,
+    )
+
+
+def as_operand(x: Any) -> Any:
+    """Matrices whose rows or columns have adjacent elements, copied if they have not."""
+    steps = strides(x)
+    adjacent = any(steps[i] == 1 or x.shape[i] == 1 for i in (1, 2))
+    return x if adjacent and min(steps) >= 0 else contiguous(x)
+
+
+def check_operands(a: Any, b: Any) -> None:
+    """UsageError for operands of different types, and for shapes that can't be multiplied."""
+    if a.dtype != b.dtype:
+        raise UsageError(f"a is of {a.dtype} and b of {b.dtype}", hint="convert one of them")
+    if min(a.ndim, b.ndim) < 1 or a.shape[-1] != b.shape[max(0, b.ndim - 2)]:
+        shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
+        raise UsageError(f"matrices of shapes {shapes} can't be multiplied")
+
+
+def check_activation(activation: str | None) -> None:
+    """UsageError for an activation that is not known."""
+    if activation not in (None, *ACTIVATIONS):
+        known = ", ".join(ACTIVATIONS)
+        raise UsageError(f"activation is {quoted(activation)}", hint=f"the activations are {known}")
+
+
+def result_type(a: Any, out_dtype: Any) -> ElementType:
+    """The type of results: `out_dtype`, of NumPy or torch, or the usual one for operands like a."""
+    if out_dtype is not None:
+        return element_type(out_dtype)
+    usual = element_type(a.dtype)
+    wide = {"int": "i32", "float": "f32"}[usual.kind] if usual.bits == 8 else usual.name
+    return ELEMENT_TYPES[wide]
+
+
+def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
+    """The operands, a row and a column of which may have one dimension, with two and more."""
+    return a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
+
+
+def _leading(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    import numpy as np
+
+    try:
+        return np.broadcast_shapes(tuple(a), tuple(b))
+    except ValueError:
+        raise UsageError(f"batches of {tuple(a)} and {tuple(b)} can't be multiplied") from None
+
+
+def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+    ctx.options = keyword_only_inputs
+
+
+@matmul.gradient(_save)
+def _(ctx: Any, gradient: Any) -> Any:
+    a, b, bias, c = ctx.saved_tensors
+    options = dict(ctx.options, split_k=None)
+    if (activation := options.pop("activation")) is not None:
+        gradient = before(activation, gradient, matmul(a, b, bias, c, **options))
+    of_bias = of_c = None
+    if bias is not None:
+        of_bias = gradient.reshape(-1, *bias.shape).sum(0).to(bias.dtype)
+    if c is not None:
+        of_c = (gradient * options["beta"]).sum_to_size(c.shape).to(c.dtype)
+    gradient = gradient.to(a.dtype)
+    gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
+    gradient = gradient.unsqueeze(-1) if b.ndim == 1 else gradient
+    left, right = _matrices(a, b)
+    of_a = matmul(gradient, right.mT, alpha=options["alpha"]).sum_to_size(left.shape)
+    if right.ndim == 2:  # the rows of a are those of one matrix
+        left, gradient = left.flatten(0, -2), gradient.flatten(0, -2)
+    of_b = matmul(left.mT, gradient, alpha=options["alpha"]).sum_to_size(right.shape)
+    return of_a.reshape(a.shape), of_b.reshape(b.shape), of_bias, of_c
+
+
+def before(activation: str, gradient: Any, x: Any) -> Any:
+    """The gradient of x, from that of activation(x)."""
+    from torch.ops import aten
+
+    if activation == "relu":
+        return gradient * (x > 0)
+    return {"gelu": aten.gelu_backward, "silu": aten.silu_backward}[activation](gradient, x)

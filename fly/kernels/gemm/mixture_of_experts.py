@@ -1,0 +1,132 @@
+"""A mixture of experts: each token goes through the networks of k experts.
+
+The rows of tokens are gathered in the order of experts, multiplied group by group, and the results
+of a token are added up in the order of its experts, so that sums are the same in each run.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_common.errors import UsageError
+
+import fly
+import fly.expr as fx
+from fly.kernels.gemm.expert_routing import moe_route, moe_sort
+from fly.kernels.gemm.grouped_gemm import grouped_matmul
+from fly.kernels.gemm.matrix_product import matmul
+from fly.kernels.operators import operator
+
+BLOCK = 256
+Rows = fx.Tensor[fx.Float, "R", fx.sym_int32("D")]
+Places = fx.Tensor[fx.Int32, "n"]
+Shares = fx.Tensor[fx.Float32, "T", None]
+
+
+@fly.kernel
+def gather_kernel(X: fx.Tensor, order: fx.Tensor, Y: fx.Tensor, k: fx.Constexpr[int]):
+    row = fx.block_idx.x
+    token = order[row] // k
+    for column in range(fx.thread_idx.x, X.shape[1], BLOCK):
+        Y[row, column] = X[token, column]
+
+
+@fly.kernel
+def combine_kernel(
+    X: fx.Tensor, places: fx.Tensor, weights: fx.Tensor, Y: fx.Tensor, k: fx.Constexpr[int]
+):
+    token = fx.block_idx.x
+    for column in range(fx.thread_idx.x, X.shape[1], BLOCK):
+        total = fx.Float32(0)
+        for i in fx.range_constexpr(k):
+            total += X[places[token * k + i], column].to(fx.Float32) * weights[token, i]
+        Y[token, column] = total.to(Y.dtype)
+
+
+@fly.jit
+def gather(X: Rows, order: Places, k: fx.Constexpr[int]):
+    Y = fx.empty((order.shape[0], X.shape[1]), X.dtype)
+    gather_kernel(X, order, Y, k).launch(grid=order.shape[0], block=BLOCK)
+    return Y
+
+
+@fly.jit
+def combine(
+    X: Rows,
+    places: Places,
+    weights: Shares,
+    k: fx.Constexpr[int],
+):
+    Y = fx.empty((weights.shape[0], X.shape[1]), X.dtype)
+    combine_kernel(X, places, weights, Y, k).launch(grid=weights.shape[0], block=BLOCK)
+    return Y
+
+
+def _fake_gather(x: Any, order: Any, places: Any, k: int) -> Any:
+    return x.new_empty((order.shape[0], x.shape[1]))
+
+
+@operator("(Tensor x, Tensor order, Tensor places, int k) -> Tensor", fake=_fake_gather)
+def moe_gather(x: Any, order: Any, places: Any, k: int) -> Any:
+    """The rows of tokens in the order of experts: row i is that of token order[i] // k.
+
+    x: tokens × D. order, places: as `moe_sort` returns them. Returns (tokens · k) × D.
+    """
+    return gather(x, order, k)
+
+
+def _fake_combine(x: Any, order: Any, places: Any, weights: Any) -> Any:
+    return x.new_empty((weights.shape[0], x.shape[1]))
+
+
+@operator("(Tensor x, Tensor order, Tensor places, Tensor weights) -> Tensor", fake=_fake_combine)
+def moe_combine(x: Any, order: Any, places: Any, weights: Any) -> Any:
+    """The sum of each token's rows, times their weights, in f32.
+
+    x: (tokens · k) × D, in the order of experts. weights: tokens × k of f32. order, places: as
+    `moe_sort` returns them. Returns tokens × D of x's type.
+    """
+    return combine(x, places, weights, weights.shape[1])
+
+
+def _save_gather(ctx: Any, inputs: Any, output: Any) -> None:
+    x, order, places, ctx.k = inputs
+    ctx.save_for_backward(order, places)
+    ctx.tokens = x.shape[0]
+
+
+@moe_gather.gradient(_save_gather)
+def _(ctx: Any, gradient: Any) -> Any:
+    import torch
+
+    order, places = ctx.saved_tensors
+    ones = gradient.new_ones((ctx.tokens, ctx.k), dtype=torch.float32)
+    return moe_combine(gradient, order, places, ones), None, None, None
+
+
+def _save_combine(ctx: Any, inputs: Any, output: Any) -> None:
+    ctx.save_for_backward(*inputs)
+
+
+@moe_combine.gradient(_save_combine)
+def _(ctx: Any, gradient: Any) -> Any:
+    x, order, places, weights = ctx.saved_tensors
+    spread = moe_gather(gradient, order, places, weights.shape[1])
+    of_x = spread * weights.flatten()[order][:, None]
+    of_weights = (spread.float() * x.float()).sum(1)[places].reshape(weights.shape)
+    return of_x.to(x.dtype), None, None, of_weights
+
+
+def moe(x: Any, gate: Any, w1: Any, w2: Any, k: int, activation: str = "silu") -> Any:
+    """The sum over a token's k experts e of weight_e · activation(x · w1_e) · w2_e.
+
+    x: tokens × D. gate: D × E; x · gate are the logits that `moe_route` chooses by. w1: E × D × H.
+    w2: E × H × D. All are of one type, and so is the result, tokens × D. UsageError as of
+    `moe_route` and `grouped_matmul`.
+    """
+    if x.ndim != 2:
+        raise UsageError(f"x is tokens × D, and has {x.ndim} dimensions")
+    weights, experts = moe_route(matmul(x, gate), k)
+    order, places, offsets = moe_sort(experts, gate.shape[1])
+    hidden = grouped_matmul(moe_gather(x, order, places, k), w1, offsets, activation=activation)
+    return moe_combine(grouped_matmul(hidden, w2, offsets), order, places, weights)

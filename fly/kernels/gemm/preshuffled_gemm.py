@@ -1,0 +1,247 @@
+"""Products with a matrix whose elements are in the order in which waves read them.
+
+B is divided into blocks of 16 columns by the values of K that a wave multiplies at a time. In each,
+the values that a lane reads are adjacent, and those of all lanes follow each other. So B goes from
+memory to registers without LDS, the next tile while one is multiplied; only A is in LDS.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fly_common.errors import UsageError
+from fly_trace.values.dtypes import EVERY
+
+import fly
+import fly.expr as fx
+from fly.kernels.arrays import contiguous
+from fly.kernels.gemm.batched_gemm import Left
+from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
+from fly.kernels.gemm.matrix_product import as_operand, check_activation, result_type
+from fly.kernels.gemm.plans import (
+    WIDEST,
+    Access,
+    Plan,
+    Unit,
+    access,
+    edge,
+    plan_for,
+    unit_of,
+)
+from fly.kernels.gemm.tiles import STAGES, Part, products_first, shared_tiles, tiled_product
+from fly.kernels.operators import operator
+
+ROWS = 16  # columns of B in a block
+Shuffled = fx.Tensor[fx.Numeric, None, None, None, None, None, fx.aligned(WIDEST)]
+
+
+def block(unit: Unit) -> tuple[int, int]:
+    """How many lanes share a column of B in a block, and how many values of it each reads."""
+    return unit.parts, max(unit.wide, unit.k // unit.parts)
+
+
+class ShuffledTiles:
+    """A thread's part in multiplying tiles of A, in LDS, with tiles of B, in registers."""
+
+    def __init__(self, plan: Plan, product: Any, a: Part, B: Any, column: Any):
+        self.plan, self.product, thread = plan, product, fx.thread_idx.x
+        dtype = EVERY[plan.unit.element]
+        self.wide = fx.make_copy_atom(fx.UniversalCopy128b(), dtype)
+        own = product.get_slice(thread)
+        part = fx.size(product.tile_size_mnk[2])
+        self.parts = range(plan.unit.depth // part)
+
+        lds = shared_tiles(dtype, plan.rows)
+        self.a = a.operand(plan.a, lds)
+        read = fx.make_tiled_copy_B(self.wide, product).get_slice(thread)
+        parts = fx.flat_divide(lds, (plan.rows, part))[None, None, 0, None, None]
+        self.own_a = own.make_fragment_B(parts[None, None, 0, 0])
+        self.from_a, self.to_a = read.partition_S(parts), read.retile(self.own_a)
+
+        groups, values = block(plan.unit)
+        inner = ROWS * values
+        shape = ((ROWS, B.shape[0]), (values, groups, B.shape[1]))
+        steps = ((values, B.shape[1] * groups * inner), (1, inner, groups * inner))
+        matrix = fx.make_view(fx.get_iter(B), fx.make_layout(shape, steps))
+        tiles = fx.flat_divide(matrix, (plan.columns, part))[None, None, column, None]
+        self.load_atom = fx.make_copy_atom(fx.UniversalCopy(plan.unit.wide * B.dtype.bits), B.dtype)
+        fetch = fx.make_tiled_copy_A(self.load_atom, product).get_slice(thread)
+        self.from_b = fetch.partition_S(tiles)
+        self.own_b = own.make_fragment_A(tiles[None, None, 0])
+        self.loaded = [
+            [fx.make_fragment_like(self.own_b, B.dtype) for _ in self.parts] for _ in range(STAGES)
+        ]
+        self.to_b = [[fetch.retile(one) for one in stage] for stage in self.loaded]
+
+    def load(self, step: Any, stage: int) -> None:
+        """Starts to load a tile of A, and one of B to the registers of a stage."""
+        self.a.load(step, self.plan.whole)
+        for part, target in enumerate(self.to_b[stage]):
+            tile = step * len(self.parts) + part
+            fx.copy(self.load_atom, self.from_b[None, None, None, tile], target)
+
+    def multiply(self, stage: int, c: Any) -> None:
+        for part in self.parts:
+            fx.copy(self.wide, self.from_a[None, None, None, part, stage], self.to_a)
+            self.own_b.store(self.loaded[stage][part].load().to(self.own_b.dtype))
+            fx.gemm(self.product, c, self.own_b, self.own_a, c)
+
+    def sum(self, steps: Any) -> Any:
+        """Returns the sums of the products of all tiles, as a fragment of Cᵀ."""
+        shape = fx.make_identity_layout((self.plan.columns, self.plan.rows))
+        own = self.product.get_slice(fx.thread_idx.x).partition_C(fx.make_view((0, 0), shape))
+        c = fx.make_fragment_like(own, EVERY[self.plan.unit.sum])
+        c.fill(0)
+        self.load(0, 0)
+        self.a.mover.store(0)
+        fx.barrier()
+        # Registers can't be chosen at run time: two steps at a time, one for each set.
+        for step in range(0, steps - 2, 2):
+            self.step(0, step + 1, c)
+            self.step(1, step + 2, c)
+        if steps % 2 == 0:
+            self.step(0, steps - 1, c)
+            self.multiply(1, c)
+        else:
+            self.multiply(0, c)
+        return c
+
+    def step(self, stage: int, following: Any, c: Any) -> None:
+        """Multiplies the tiles of a stage, and loads the following ones into the other."""
+        self.load(following, 1 - stage)
+        self.multiply(stage, c)
+        products_first(self.plan.unit)
+        self.a.mover.store(1 - stage)
+        fx.barrier()
+
+
+@fly.kernel
+def preshuffled_gemm_kernel(
+    A: fx.Tensor,
+    B: fx.Tensor,
+    bias: fx.Tensor,
+    C: fx.Tensor,
+    product: fx.TiledMma,
+    plan: fx.Constexpr[Plan],
+    epilogue: fx.Constexpr[Epilogue],
+):
+    m, n, k = C.shape[1], C.shape[2], A.shape[2]
+    row, column = fx.block_idx.x * plan.rows, fx.block_idx.y * plan.columns
+    a = Part.of_a(A, plan.a, 0, (row, m), (0, k))
+    tiles = ShuffledTiles(plan, product, a, B, fx.block_idx.y)
+    c = tiles.sum(fx.max(fx.ceildiv(k, plan.unit.depth), 1))
+    output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, n - column))
+    own_bias = fx.get_iter(bias) + column if epilogue.bias else None
+    output.store(c, Rows.of(C, 0, row, column), own_bias, None, None, None)
+
+
+@fly.jit
+def preshuffled_gemm(
+    A: Left,
+    B: Shuffled,
+    n: fx.Int32,
+    bias: fx.Tensor,
+    plan: fx.Constexpr[Plan],
+    epilogue: fx.Constexpr[Epilogue],
+):
+    m = A.shape[1]
+    C = fx.empty((1, m, n), EVERY[epilogue.out])
+    grid = (fx.ceildiv(m, plan.rows), fx.ceildiv(n, plan.columns))
+    product = tiled_product(plan.unit)
+    preshuffled_gemm_kernel(A, B, bias, C, product, plan, epilogue).launch(
+        grid=grid, block=plan.unit.threads
+    )
+    return C
+
+
+def shuffled_shape(dtype: Any, k: int, n: int) -> tuple[int, int, int, int, int]:
+    """The shape of a shuffled K × N matrix of a type of NumPy or torch: blocks of columns and of K,
+    filled up to whole tiles, and in each block the lanes that share a column, columns, values."""
+    unit = unit_of(dtype)
+    groups, values = block(unit)
+    columns, depth = edge(n), unit.depth
+    blocks = -(-n // columns) * columns // ROWS
+    return blocks, max(1, -(-k // depth)) * depth // (groups * values), groups, ROWS, values
+
+
+def _fake(b: Any) -> Any:
+    return b.new_empty(shuffled_shape(b.dtype, *b.shape))
+
+
+@operator("(Tensor b) -> Tensor", fake=_fake)
+def preshuffle(b: Any) -> Any:
+    """A matrix in the order in which waves of the target read it, for `matmul_preshuffled`.
+
+    b: K × N, of a type that `matmul` multiplies. Returns an array of five dimensions, with zeros
+    where b ends within a tile. Another target may need another order.
+    """
+    if b.ndim != 2:
+        raise UsageError(f"b is K × N, and has {b.ndim} dimensions")
+    blocks, deep, groups, rows, values = shuffled_shape(b.dtype, *b.shape)
+    padded = _zeros(b, (blocks * rows, deep * groups * values))
+    padded[: b.shape[1], : b.shape[0]] = b.T
+    parts = padded.reshape(blocks, rows, deep, groups, values)
+    return contiguous(parts.swapaxes(1, 2).swapaxes(2, 3))
+
+
+def _zeros(like: Any, shape: tuple[int, ...]) -> Any:
+    if hasattr(like, "new_zeros"):  # torch's
+        return like.new_zeros(shape)
+    import numpy as np
+
+    return np.zeros(shape, like.dtype)
+
+
+def _fake_product(
+    a: Any, b: Any, n: int, bias: Any = None, *, activation: Any = None, out_dtype: Any = None
+) -> Any:
+    import torch
+
+    dtype = getattr(torch, result_type(a, out_dtype).long_name)
+    return a.new_empty((*a.shape[:-1], n), dtype=dtype)
+
+
+@operator(
+    "(Tensor a, Tensor b, int n, Tensor? bias=None, *, str? activation=None,"
+    " ScalarType? out_dtype=None) -> Tensor",
+    fake=_fake_product,
+)
+def matmul_preshuffled(
+    a: Any,
+    b: Any,
+    n: int,
+    bias: Any = None,
+    *,
+    activation: str | None = None,
+    out_dtype: Any = None,
+) -> Any:
+    """activation(a·B + bias), of b = preshuffle(B).
+
+    a: … × K. b: of a's type, as `preshuffle` returns it for a matrix of K × n on this target.
+    bias, activation and out_dtype: as of `matmul`. Returns … × n. UsageError for shapes that do not
+    fit.
+    """
+    check_activation(activation)
+    if a.ndim < 1 or b.dtype != a.dtype:
+        raise UsageError(f"a is of {a.dtype} and b of {b.dtype}", hint="convert one of them")
+    k, m = a.shape[-1], math.prod(a.shape[:-1])
+    if tuple(b.shape) != (wanted := shuffled_shape(b.dtype, k, n)):
+        raise UsageError(
+            f"b has shape {tuple(b.shape)}, not {wanted}, as preshuffle makes it of {k} × {n}"
+        )
+    if bias is not None and tuple(bias.shape) != (n,):
+        raise UsageError(f"bias has shape {tuple(bias.shape)}, and b has {n} columns")
+    left = as_operand(a.reshape(1, m, k))
+    epilogue = Epilogue(
+        result_type(a, out_dtype).name,
+        math.gcd(WIDEST, n),
+        bias=bias is not None,
+        activation=activation or "",
+    )
+    if bias is not None:
+        bias = contiguous(bias)
+        epilogue = epilogue.limited(access(bias[None, None], 2))
+    plan = plan_for(a.dtype, (1, m, k, n), access(left, 2), Access(True, 1), 1)
+    made = preshuffled_gemm(left, b, n, left if bias is None else bias, plan, epilogue)
+    return made.reshape(*a.shape[:-1], n)

@@ -1,0 +1,235 @@
+"""Products of tiles in a kernel: each block multiplies tiles of A and B in LDS, and loads the next
+ones while it does.
+
+Tiles lie in LDS by rows along K, whatever the matrices are in memory: rows of 64 bytes, two stages,
+with groups of 16 bytes permuted by the row so that lanes use different banks.
+
+A product is computed as Cᵀ = Bᵀ·Aᵀ. A lane of a matrix instruction has several adjacent values of a
+column, which become adjacent values of a row of C.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+from fly_trace.values.dtypes import EVERY
+
+import fly.expr as fx
+from fly.kernels.gemm.plans import ROW, WIDEST, Access, Plan, Unit
+
+STAGES = 2
+
+
+def tiled_product(unit: Unit) -> Any:
+    """The product of a block's threads, an fx.TiledMma: two waves along M, two along N."""
+    dtype, sums = EVERY[unit.element], EVERY[unit.sum]
+    if unit.kind == "FMA":
+        across = unit.threads // 16
+        return fx.make_tiled_mma(
+            fx.make_mma_atom(fx.UniversalFMA(dtype)),
+            fx.make_layout((16, across, 1), (1, 16, 0)),
+            fx.make_tile(None, None, unit.wide),
+        )
+    if unit.kind == "MFMA":
+        atom = fx.make_mma_atom(fx.rocdl.MFMA(16, 16, unit.k, dtype, sums))
+    else:
+        signs = {"sign_a": True, "sign_b": True} if dtype.kind == "int" else {}
+        atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, unit.k, dtype, sums, **signs))
+    waves = fx.make_layout((2, 2, 1), (1, 2, 0))
+    values = unit.k // unit.parts
+    if values >= unit.wide:
+        return fx.make_tiled_mma(atom, waves)
+    # Consecutive products use the values that a lane reads at a time.
+    order = fx.make_layout((values, unit.parts, unit.wide // values), (1, unit.wide, values))
+    return fx.make_tiled_mma(atom, waves, fx.make_tile(None, None, order))
+
+
+def shared_tiles(dtype: Any, rows: int) -> Any:
+    """Tiles in LDS: (rows, columns, stages)."""
+    columns, group = ROW * 8 // dtype.bits, WIDEST * 8 // dtype.bits
+    memory = fx.SharedAllocator().allocate(fx.Array[dtype, rows * columns * STAGES, WIDEST]).peek()
+    swizzle = fx.static(fx.SwizzleType.get(2, group.bit_length() - 1, 3))
+    order = fx.make_ordered_layout((rows, columns, STAGES), (1, 0, 2))
+    return memory.view(fx.make_composed_layout(swizzle, order))
+
+
+def products_first(unit: Unit) -> None:
+    """Keeps LLVM from moving what follows, which waits for loads, before products."""
+    if unit.kind == "MFMA":
+        fx.rocdl.sched_barrier(0)
+
+
+class Part(NamedTuple):
+    """The part of an operand that a block multiplies.
+
+    start: the address of its first element. steps: the distances of rows (of A, or columns of B)
+    and of values of K. extents: how many there are of both, one row at least.
+    """
+
+    start: Any
+    steps: tuple[Any, Any]
+    extents: tuple[Any, Any]
+
+    def operand(self, access: Access, lds: Any) -> Operand:
+        return Operand(self, access, lds)
+
+    @classmethod
+    def of_a(cls, A: Any, access: Access, batch: Any, rows: Any, k: Any) -> Part:
+        """The elements of matrix `batch` of A in ranges of rows and of K: pairs of first and
+        last."""
+        return cls._of(A, batch, (1, 2), access, rows, k)
+
+    @classmethod
+    def of_b(cls, B: Any, access: Access, batch: Any, columns: Any, k: Any) -> Part:
+        """As `of_a`, of B."""
+        return cls._of(B, batch, (2, 1), access, columns, k)
+
+    @classmethod
+    def _of(cls, X: Any, batch: Any, modes: Any, access: Access, rows: Any, k: Any) -> Part:
+        across, along = [X.stride[mode] for mode in modes]
+        steps = (across, 1) if access.along_k else (1, along)
+        first = [fx.Int64(one) * step for one, step in zip((rows[0], k[0]), steps, strict=True)]
+        start = fx.get_iter(X) + (fx.Int64(batch) * X.stride[0] + first[0] + first[1])
+        return cls(start, steps, (rows[1] - rows[0], k[1] - k[0]))
+
+
+class Mover:
+    """A thread's part in moving tiles of an operand: from memory to registers, and to LDS.
+
+    It moves blocks of `run` elements along the operand's access, and `deep` of them beside each
+    other. Where these lie along K, it transposes the block in registers. `places` are the row and
+    the column in a tile of the first element of each access.
+    """
+
+    def __init__(self, dtype: Any, access: Access, lds: Any):
+        rows, columns, _ = lds.shape.unpack()
+        threads = math.prod(fx.known_block_size())
+        count = rows * columns // threads
+        run = min(WIDEST * 8 // max(dtype.bits, lds.dtype.bits), count)
+        deep = 1 if access.along_k else count // run
+        self.block, self.vector = (deep, run), min(access.vector, run)
+        load = fx.make_copy_atom(fx.UniversalCopy(self.vector * dtype.bits), dtype)
+        stored = run if access.along_k else deep
+        store = fx.make_copy_atom(fx.UniversalCopy(stored * lds.dtype.bits), lds.dtype)
+        if access.along_k:
+            across = columns // run
+            order = fx.make_ordered_layout((threads // across, across), (1, 0))
+            blocks = [fx.make_layout((1, run), (1, 1))] * 2
+        else:
+            across = rows // run
+            order = fx.make_ordered_layout((across, threads // across), (0, 1))
+            blocks = [fx.make_ordered_layout((run, deep), modes) for modes in ((0, 1), (1, 0))]
+        loads, stores = [
+            fx.make_tiled_copy_tv(atom, order, block).get_slice(fx.thread_idx.x)
+            for atom, block in zip((load, store), blocks, strict=True)
+        ]
+        own = loads.partition_S(fx.make_view((0, 0), fx.make_identity_layout((rows, columns))))
+        self.places = own[(0, None), None, None]
+        self.target = stores.partition_D(lds)
+        self.loaded = fx.make_fragment_like(own, dtype)
+        self.stored = fx.make_fragment_like(self.target[None, None, None, 0])
+        self.load_atom, self.store_atom = load, store
+
+    def load(self, start: Any, offsets: Any, inside: Any) -> None:
+        """Starts to load a tile, by the offset of each access. Those that are not `inside` give 0;
+        None stands for all."""
+        if inside is not None:
+            self.loaded.fill(0)
+        fx.gather(self.load_atom, start, offsets, self.loaded, pred=inside)
+
+    def store(self, stage: Any) -> None:
+        """Stores the loaded tile."""
+        values = self.loaded.load().to(self.stored.dtype)
+        deep, run = self.block
+        if deep > 1:
+            values = values.shuffle(values, [j * run + i for i in range(run) for j in range(deep)])
+        self.stored.store(values)
+        fx.copy(self.store_atom, self.stored, self.target[None, None, None, stage])
+
+
+class Operand:
+    """The tiles of a part of a matrix."""
+
+    def __init__(self, part: Part, access: Access, lds: Any):
+        self.part, self.mover = part, Mover(part.start.dtype, access, lds)
+        rows, self.width, _ = lds.shape.unpack()
+        places = self.mover.places
+        self.columns = fx.make_fragment_like(places, fx.Int32)
+        self.offsets = fx.make_fragment_like(places, fx.Int64)
+        last = fx.min(part.extents[0], rows) - (1 if access.along_k else self.mover.vector)
+        for i in fx.range_constexpr(fx.size(places)):
+            row, column = places[i].unpack()
+            # Rows beyond the matrix are not stored in the end, so any row is loaded for them.
+            row = fx.min(fx.Int64(row), last)
+            self.columns[i] = fx.Int32(column)
+            self.offsets[i] = row * part.steps[0] + fx.Int64(column) * part.steps[1]
+
+    def load(self, step: Any, whole: bool) -> None:
+        """Starts to load a tile, of which only a part is in the matrix unless `whole`."""
+        inside, first = None, step * self.width
+        if not whole:
+            inside = fx.make_fragment_like(self.columns, fx.Boolean)
+            for i in fx.range_constexpr(fx.size(inside)):
+                inside[i] = self.columns[i] < self.part.extents[1] - first
+        self.mover.load(self.part.start + first * self.part.steps[1], self.offsets, inside)
+
+
+class Tiles:
+    """The tiles of both operands, and a thread's part in multiplying them."""
+
+    def __init__(self, plan: Plan, product: Any, a: Any, b: Part):
+        """`a` is a `Part`, or another one whose `operand` loads tiles of rows along K."""
+        dtype = EVERY[plan.unit.element]
+        lds_a, lds_b = shared_tiles(dtype, plan.rows), shared_tiles(dtype, plan.columns)
+        self.a = a.operand(plan.a, lds_a)
+        self.b = b.operand(plan.b, lds_b)
+        self.plan, self.product = plan, product
+        thread = fx.thread_idx.x
+        self.wide = fx.make_copy_atom(fx.UniversalCopy128b(), dtype)
+        read_b = fx.make_tiled_copy_A(self.wide, product).get_slice(thread)
+        read_a = fx.make_tiled_copy_B(self.wide, product).get_slice(thread)
+        _, _, part = product.tile_size_mnk.unpack()
+        parts_b = fx.flat_divide(lds_b, (plan.columns, part))[None, None, 0, None, None]
+        parts_a = fx.flat_divide(lds_a, (plan.rows, part))[None, None, 0, None, None]
+        own = product.get_slice(thread)
+        self.own_b = own.make_fragment_A(parts_b[None, None, 0, 0])
+        self.own_a = own.make_fragment_B(parts_a[None, None, 0, 0])
+        self.from_b, self.from_a = read_b.partition_S(parts_b), read_a.partition_S(parts_a)
+        self.to_b, self.to_a = read_b.retile(self.own_b), read_a.retile(self.own_a)
+        self.parts = plan.unit.depth // part
+
+    def load(self, step: Any) -> None:
+        self.a.load(step, self.plan.whole)
+        self.b.load(step, self.plan.whole)
+
+    def store(self, stage: Any) -> None:
+        self.a.mover.store(stage)
+        self.b.mover.store(stage)
+
+    def multiply(self, stage: Any, c: Any) -> None:
+        for part in fx.range_constexpr(self.parts):
+            fx.copy(self.wide, self.from_b[None, None, None, part, stage], self.to_b)
+            fx.copy(self.wide, self.from_a[None, None, None, part, stage], self.to_a)
+            fx.gemm(self.product, c, self.own_b, self.own_a, c)
+
+    def sum(self, first: Any, last: Any) -> Any:
+        """Returns the sums of the products of tiles `first` to `last`, of which there is one at
+        least, as a fragment of Cᵀ."""
+        shape = fx.make_identity_layout((self.plan.columns, self.plan.rows))
+        own = self.product.get_slice(fx.thread_idx.x).partition_C(fx.make_view((0, 0), shape))
+        c = fx.make_fragment_like(own, EVERY[self.plan.unit.sum])
+        c.fill(0)
+        self.load(first)
+        self.store(0)
+        fx.barrier()
+        stage = 0
+        for step in range(first + 1, last):
+            self.load(step)
+            self.multiply(stage, c)
+            products_first(self.plan.unit)
+            stage = 1 - stage
+            self.store(stage)
+            fx.barrier()
+        self.multiply(stage, c)
+        return c
