@@ -111,8 +111,8 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
         },
     ),
 }
-# What needs a GPU, a peer, or is imported by the others.
-ELSEWHERE = {"executed", "flydsl_algebra", "flydsl_tiles", "launch_peers"}
+# What needs a GPU, a peer, is imported by the others, or is run whole (tests/docs/test_kernels.py).
+ELSEWHERE = {"executed", "flydsl_algebra", "flydsl_tiles", "kernels", "launch_peers"}
 
 
 def test_every_benchmark_is_here():

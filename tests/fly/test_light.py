@@ -40,5 +40,5 @@ def test_every_name_is_there():
 
 
 def test_an_unknown_name():
-    with pytest.raises(AttributeError, match="module 'fly' has no attribute 'kernels'"):
-        fly.kernels  # noqa: B018
+    with pytest.raises(AttributeError, match="module 'fly' has no attribute 'kernel_library'"):
+        fly.kernel_library  # noqa: B018

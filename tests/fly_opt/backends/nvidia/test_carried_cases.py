@@ -70,6 +70,6 @@ def test_results_and_temporaries_are_allocated(folder):
         name: [(a["shape"], a["dtype"], a["expected"]) for a in case["arrays"] if "shape" in a]
         for name, case in found.items()
     }
-    assert made["vector_add"] == [([5003], "<f4", "C")]
+    assert made["vector_add"] == [([5003], "<f4", "returns")]
     assert made["gray_scott"] == [([33, 47], "<f4", None)] * 2
     assert made["saxpy"] == []
