@@ -12,6 +12,7 @@ from typing import Any
 
 # The functions of each module. None has the name of a module.
 _FUNCTIONS = {
+    "attention": "flash_attention flash_attention_backward",
     "cross_entropies": "cross_entropy cross_entropy_rows cross_entropy_backward",
     "dropouts": "dropout",
     "histograms": "histogram",
