@@ -12,7 +12,8 @@ from typing import Any
 
 # The functions of each module. None has the name of a module.
 _FUNCTIONS = {
-    "attention": "flash_attention flash_attention_backward",
+    "attention.batches": "flash_attention flash_attention_backward",
+    "attention.packed": "flash_attention_varlen flash_attention_varlen_backward",
     "cross_entropies": "cross_entropy cross_entropy_rows cross_entropy_backward",
     "dropouts": "dropout",
     "histograms": "histogram",

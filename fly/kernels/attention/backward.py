@@ -18,7 +18,7 @@ from typing import Any
 
 import fly
 import fly.expr as fx
-from fly.kernels.attention_problem import (
+from fly.kernels.attention.problem import (
     Keys,
     Numbers,
     Problem,
@@ -27,7 +27,7 @@ from fly.kernels.attention_problem import (
     empty_like,
     tiles,
 )
-from fly.kernels.attention_tiles import (
+from fly.kernels.attention.tiles import (
     OWN,
     VALUES,
     Scores,

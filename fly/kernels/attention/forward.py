@@ -11,8 +11,8 @@ from typing import Any
 
 import fly
 import fly.expr as fx
-from fly.kernels.attention_problem import Keys, Problem, Queries, Starts, empty_like, tiles
-from fly.kernels.attention_tiles import (
+from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
+from fly.kernels.attention.tiles import (
     OWN,
     Scores,
     Streamed,
@@ -24,7 +24,7 @@ from fly.kernels.attention_tiles import (
 )
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
-LN_2 = math.log(2)
+LOG2_E = math.log2(math.e)
 
 
 @fly.kernel
@@ -62,7 +62,7 @@ def attention_kernel(
         values.load(step + 1)
 
         s = scores.of(keys, queries)
-        s.store(s.load() * scale)
+        s.store(s.load() * (scale * LOG2_E))
         first_key = step * group.rows
         if not part.all_see(first_query, OWN, first_key, group.rows):
             for i in fx.range_constexpr(scores.count):
@@ -83,7 +83,9 @@ def attention_kernel(
     lse = part.numbers(Lse, head)
     _, own = scores.place(0)
     if (fx.lane_id() < 16) & (first_query + own < part.length_q):
-        lse[first_query + own] = (bound + fx.log2(total)) * LN_2 if total > 0 else float("-inf")
+        lse[first_query + own] = (
+            (bound + fx.log2(total)) * (1 / LOG2_E) if total > 0 else float("-inf")
+        )
 
 
 def launch(
@@ -101,7 +103,7 @@ def launch(
 
 @fly.jit
 def attention(Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Constexpr[Problem]):
-    """Sequences that are the batches of Q, K and V. `scale` is that of softmax times log2(e)."""
+    """Sequences that are the batches of Q, K and V."""
     starts = fx.empty((0,), fx.Int32)
     Out, Lse = launch(Q, K, V, starts, starts, scale, problem)
     return Out, Lse
@@ -117,6 +119,6 @@ def packed_attention(
     scale: fx.Float32,
     problem: fx.Constexpr[Problem],
 ):
-    """Sequences between `starts` in Q, K and V with one batch. `scale` as in `attention`."""
+    """Sequences between `starts` in Q, K and V with one batch."""
     Out, Lse = launch(Q, K, V, starts_q, starts_k, scale, problem)
     return Out, Lse

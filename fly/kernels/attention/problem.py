@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import fly.expr as fx
-from fly.kernels.attention_tiles import OWN
+from fly.kernels.attention.tiles import OWN
 
 # The annotations of Q, K and V (batches × heads × length × d), and of the starts of sequences.
 Queries = fx.Tensor[fx.Float, "batches", "heads", fx.sym_int32("queries"), None]
