@@ -14,6 +14,7 @@ from typing import Any
 _FUNCTIONS = {
     "attention.batches": "flash_attention flash_attention_backward",
     "attention.packed": "flash_attention_varlen flash_attention_varlen_backward",
+    "attention.paged": "paged_attention",
     "cross_entropies": "cross_entropy cross_entropy_rows cross_entropy_backward",
     "dropouts": "dropout",
     "histograms": "histogram",
