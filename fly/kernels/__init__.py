@@ -15,6 +15,7 @@ _FUNCTIONS = {
     "attention.batches": "flash_attention flash_attention_backward",
     "attention.packed": "flash_attention_varlen flash_attention_varlen_backward",
     "attention.paged": "paged_attention",
+    "attention.rotary": "rotary_embedding rotary_and_cache",
     "cross_entropies": "cross_entropy cross_entropy_rows cross_entropy_backward",
     "dropouts": "dropout",
     "histograms": "histogram",
