@@ -7,10 +7,11 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.attention.tiles import VALUES
-from fly.kernels.rows import contiguous
+from fly.kernels.arrays import address, contiguous, strides
+from fly.kernels.attention.vectors import WIDTH
 
 DIMENSIONS = (64, 128)
+ALIGNMENT = 16  # bytes
 
 
 def check(q: Any, k: Any, v: Any, rank: int) -> None:
@@ -47,14 +48,12 @@ def scale_of(scale: float | None, q: Any) -> float:
 
 def for_loads(x: Any) -> Any:
     """An array whose rows are at multiples of 16 bytes and have adjacent elements: x, or a copy."""
-    is_torch = hasattr(x, "data_ptr")
-    address = x.data_ptr() if is_torch else x.ctypes.data
-    steps = x.stride() if is_torch else [step // x.itemsize for step in x.strides]
-    moved = [step for step, extent in zip(steps[:-1], x.shape, strict=False) if extent > 1]
-    if steps[-1] != 1 or any(step % VALUES for step in moved):
+    *steps, step = strides(x)
+    moved = [one for one, extent in zip(steps, x.shape, strict=False) if extent > 1]
+    if step != 1 or any(one % WIDTH for one in moved):
         return contiguous(x)
-    if address % (2 * VALUES):
-        return x.clone() if is_torch else x.copy("K")
+    if address(x) % ALIGNMENT:
+        return x.clone() if hasattr(x, "clone") else x.copy("K")
     return x
 
 

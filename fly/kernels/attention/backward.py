@@ -29,7 +29,6 @@ from fly.kernels.attention.problem import (
 )
 from fly.kernels.attention.tiles import (
     OWN,
-    VALUES,
     Scores,
     Streamed,
     Sums,
@@ -37,6 +36,7 @@ from fly.kernels.attention.tiles import (
     own_rows,
     workgroup,
 )
+from fly.kernels.attention.vectors import WIDTH, load_vector
 
 LOG2_E = math.log2(math.e)
 DELTA_THREADS = 256
@@ -47,19 +47,18 @@ def delta_kernel(
     dOut: fx.Tensor, Out: fx.Tensor, dLse: fx.Tensor, Delta: fx.Tensor, d: fx.Constexpr[int]
 ):
     """Delta = sum(dOut · Out) - dLse: eight elements of a row for each thread."""
-    lanes = d // VALUES
+    lanes = d // WIDTH
     row = fx.block_idx.x * (DELTA_THREADS // lanes) + fx.thread_idx.x // lanes
     head, batch = fx.block_idx.y, fx.block_idx.z
-    if row < Out.shape[2]:
-        start = fx.thread_idx.x % lanes * VALUES
-        own = [
-            (fx.get_iter(one[batch, head, row, None]) + start)
-            .view(fx.make_layout(VALUES, 1))
-            .load()
-            .to(fx.Float32)
-            for one in (dOut, Out)
-        ]
-        total = fx.warp.reduce((own[0] * own[1]).reduce("add"), width=lanes)
+    length = Out.shape[2]
+    gradient, out = [
+        load_vector(
+            one[batch, head, fx.min(row, length - 1), None], fx.thread_idx.x % lanes * WIDTH
+        )
+        for one in (dOut, Out)
+    ]
+    total = fx.warp.reduce((gradient * out).reduce("add"), width=lanes)
+    if row < length:
         Delta[batch, head, row] = total - dLse[batch, head, row]
 
 
@@ -191,7 +190,7 @@ def launch(
     Delta = fx.empty(Lse.shape, fx.Float32)
     dQ, dK, dV = empty_like(Q), empty_like(K), empty_like(V)
     batches, heads, kv_heads = Q.shape[0], Q.shape[1], K.shape[1]
-    rows = fx.ceildiv(Q.shape[2], DELTA_THREADS * VALUES // problem.d)
+    rows = fx.ceildiv(Q.shape[2], DELTA_THREADS * WIDTH // problem.d)
     delta_kernel(dOut, Out, dLse, Delta, problem.d).launch(
         grid=(rows, heads, batches), block=DELTA_THREADS
     )
