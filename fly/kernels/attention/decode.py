@@ -21,7 +21,7 @@ PIECE = 256  # keys
 MOST_HEADS = 8  # query heads of a wave: each has 16 numbers in registers of a thread
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
 LOG2_E = math.log2(math.e)
-COMBINING = 64  # threads of a block that combines
+THREADS = 64  # of a block: one wave, or two of 32 lanes that share nothing
 
 Rows = fx.Tensor[fx.Float, "sequences", "heads", None]
 Cache = fx.Tensor[fx.Float, "pages", "page", "kv_heads", None]
@@ -65,11 +65,12 @@ def piece_kernel(
     heads: fx.Constexpr[int],
 ):
     """`heads` query heads of a sequence, and a piece of its keys."""
-    piece, first_head, sequence = fx.block_idx.x, fx.block_idx.y * heads, fx.block_idx.z
+    piece = (fx.block_idx.x * THREADS + fx.thread_idx.x) // fx.num_warp_threads()
+    first_head, sequence = fx.block_idx.y * heads, fx.block_idx.z
     kv_head = first_head // (Q.shape[1] // K.shape[2])
     # Adjacent lanes take a row. The wave takes several keys at a time.
     lanes = d // WIDTH
-    key, column = fx.thread_idx.x // lanes, fx.thread_idx.x % lanes * WIDTH
+    key, column = fx.lane_id() // lanes, fx.lane_id() % lanes * WIDTH
     keys = fx.num_warp_threads() // lanes
     start = piece * PIECE
     end = fx.min(lengths[sequence], start + PIECE)
@@ -113,7 +114,7 @@ def combine_kernel(
 ):
     """Eight elements of a head for each thread."""
     lanes = d // WIDTH
-    head = fx.block_idx.x * (COMBINING // lanes) + fx.thread_idx.x // lanes
+    head = fx.block_idx.x * (THREADS // lanes) + fx.thread_idx.x // lanes
     column, sequence = fx.thread_idx.x % lanes * WIDTH, fx.block_idx.y
     if head >= Out.shape[1]:
         return
@@ -140,14 +141,15 @@ def decode(
     """One query of each sequence. `heads` is the number of query heads that a wave takes."""
     sequences, all_heads = Q.shape[0], Q.shape[1]
     pieces = fx.ceildiv(tables.shape[1] * K.shape[1], PIECE)
+    blocks = fx.ceildiv(pieces * fx.num_warp_threads(), THREADS)
     Bounds = fx.empty((sequences, all_heads, pieces), fx.Float32)
     Totals = fx.empty((sequences, all_heads, pieces), fx.Float32)
     Sums = fx.empty((sequences, all_heads, pieces, d), fx.Float32)
     Out = fx.empty(Q.shape, Q.dtype)
     piece_kernel(Q, K, V, tables, lengths, Bounds, Totals, Sums, scale, d, heads).launch(
-        grid=(pieces, all_heads // heads, sequences), block=fx.num_warp_threads()
+        grid=(blocks, all_heads // heads, sequences), block=THREADS
     )
     combine_kernel(Bounds, Totals, Sums, lengths, Out, d).launch(
-        grid=(fx.ceildiv(all_heads, COMBINING * WIDTH // d), sequences), block=COMBINING
+        grid=(fx.ceildiv(all_heads, THREADS * WIDTH // d), sequences), block=THREADS
     )
     return Out
