@@ -21,9 +21,9 @@ from unittest.mock import patch
 
 import torch
 import torch.nn.functional as F
+from executed import Counter
 from fly_llc.backends.amd import comparison
 from fly_run.devices.options import Options
-from primitive_costs import Counter
 
 from fly import kernels
 from fly.call.compiled import Compiled
@@ -48,6 +48,27 @@ def integers(*shape: int, below: int) -> torch.Tensor:
 ROWS = normal(8, 4096)
 VECTOR = normal(4096, seed=1)
 OTHERS = normal(8, 4096, seed=2)
+
+HEADS = tuple(normal(1, 4, 256, 64, seed=seed) for seed in range(3))
+PAGES = tuple(normal(16, 16, 1, 64, seed=seed) for seed in range(2))
+TABLE = torch.arange(16, dtype=torch.int32).view(1, 16)
+ANGLES = tuple(one(normal(256, 32, dtype=torch.float64)).half() for one in (torch.cos, torch.sin))
+
+
+def attention_gradients(attention: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that returns the gradients of attention, for those of its result, q, k and v."""
+
+    def gradients(gradient: Any, *inputs: Any) -> Any:
+        inputs = tuple(one.clone().requires_grad_() for one in inputs)
+        return torch.autograd.grad(attention(*inputs), inputs, gradient)
+
+    return gradients
+
+
+def rotated(x: Any, cos: Any, sin: Any) -> Any:
+    a, b = x.chunk(2, -1)
+    return torch.cat([a * cos - b * sin, a * sin + b * cos], -1)
+
 
 # The call as it is shown, its arguments, the function, and torch's.
 Row = tuple[str, tuple[Any, ...], Callable[..., Any], Callable[..., Any]]
@@ -114,6 +135,32 @@ CALLS: tuple[Row, ...] = (
         lambda x: x.bincount(minlength=256).int(),
     ),
     ("dropout(x, 0.5, seed)", (ROWS,), lambda x: kernels.dropout(x, 0.5, 7), None),
+    (
+        "flash_attention(q, k, v)",
+        HEADS,
+        lambda *heads: kernels.flash_attention(*heads)[0],
+        F.scaled_dot_product_attention,
+    ),
+    (
+        "the same and its gradient",
+        (HEADS[0], *HEADS),
+        attention_gradients(lambda *heads: kernels.flash_attention(*heads)[0]),
+        attention_gradients(F.scaled_dot_product_attention),
+    ),
+    (
+        "paged_attention(q, …)",
+        (normal(1, 8, 64, seed=5), *PAGES, TABLE, torch.tensor([250], dtype=torch.int32)),
+        kernels.paged_attention,
+        lambda q, k, v, *_: F.scaled_dot_product_attention(
+            q, *(one.view(256, 64)[:250][None] for one in (k, v))
+        ),
+    ),
+    (
+        "rotary_embedding(x, cos, sin)",
+        (HEADS[0], *ANGLES),
+        kernels.rotary_embedding,
+        rotated,
+    ),
 )
 
 

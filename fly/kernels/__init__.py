@@ -12,6 +12,10 @@ from typing import Any
 
 # The functions of each module. None has the name of a module.
 _FUNCTIONS = {
+    "attention.batches": "flash_attention flash_attention_backward",
+    "attention.packed": "flash_attention_varlen flash_attention_varlen_backward",
+    "attention.paged": "paged_attention",
+    "attention.rotary": "rotary_embedding rotary_and_cache",
     "cross_entropies": "cross_entropy cross_entropy_rows cross_entropy_backward",
     "dropouts": "dropout",
     "gemm.expert_routing": "moe_route moe_sort",

@@ -26,8 +26,8 @@ Function = Callable[..., Any]
 class Operator:
     """A function of arrays, decorated by `operator`."""
 
-    def __init__(self, function: Function, schema: str, fake: Function):
-        self.function, self.schema, self.fake = function, schema, fake
+    def __init__(self, function: Function, schema: str, fake: Function, mutates: tuple[str, ...]):
+        self.function, self.schema, self.fake, self.mutates = function, schema, fake, mutates
         self.name = function.__name__
         self._gradient: tuple[Function, Function] | None = None
         self._made: Any = None
@@ -70,7 +70,10 @@ class Operator:
         from torch.library import custom_op
 
         made = custom_op(
-            f"{NAMESPACE}::{self.name}", self.function, mutates_args=(), schema=self.schema
+            f"{NAMESPACE}::{self.name}",
+            self.function,
+            mutates_args=self.mutates,
+            schema=self.schema,
         )
         made.register_fake(self.fake)
         if self._gradient is not None:
@@ -79,13 +82,15 @@ class Operator:
         return made
 
 
-def operator(schema: str, *, fake: Function) -> Callable[[Function], Operator]:
+def operator(
+    schema: str, *, fake: Function, mutates: tuple[str, ...] = ()
+) -> Callable[[Function], Operator]:
     """Decorates a function of arrays. `schema` is torch's, as in "(Tensor x, int dim=-1) ->
     Tensor"; the first argument is an array. `fake` takes tensors without elements and returns such
-    ones."""
+    ones. `mutates` names the arguments that the function writes, "Tensor(a!) x" in the schema."""
 
     def decorate(function: Function) -> Operator:
-        return Operator(function, schema, fake)
+        return Operator(function, schema, fake, mutates)
 
     return decorate
 

@@ -1,0 +1,1 @@
+"""Attention: forward, gradients, packed sequences, and decoding from pages of keys."""

@@ -1,0 +1,62 @@
+"""Arguments of the functions of attention, checked and made ready for kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fly_common.errors import UsageError
+
+from fly.kernels.arrays import address, contiguous, strides
+from fly.kernels.attention.vectors import WIDTH
+
+DIMENSIONS = (64, 128)
+ALIGNMENT = 16  # bytes
+
+
+def check(q: Any, k: Any, v: Any, rank: int) -> None:
+    """UsageError for arrays of other ranks, types and shapes than attention's: heads are the second
+    dimension, and the last one is d."""
+    shapes = of_q, of_k, of_v = [tuple(one.shape) for one in (q, k, v)]
+    types = [type_name(one) for one in (q, k, v)]
+    if any(len(shape) != rank for shape in shapes) or len(set(types)) > 1:
+        given = ", ".join(f"{one}{shape}" for one, shape in zip(types, shapes, strict=True))
+        raise UsageError(f"q, k and v are of one type and {rank} dimensions, not {given}")
+    check_type(q)
+    if of_q[-1] not in DIMENSIONS:
+        raise UsageError(f"heads are of 64 or 128 elements, not {of_q[-1]}: pad q, k and v with 0")
+    fits = of_k == of_v and of_q[-1] == of_k[-1] and (rank == 3 or of_q[0] == of_k[0])
+    if not fits or of_k[1] < 1 or of_q[1] % of_k[1]:
+        raise UsageError(f"the shapes of q, k and v do not fit: {of_q}, {of_k}, {of_v}")
+
+
+def check_type(x: Any) -> None:
+    """UsageError for other types than f16 and bf16."""
+    if (name := type_name(x)) not in ("float16", "bfloat16"):
+        raise UsageError(f"attention takes float16 and bfloat16, not {name}")
+
+
+def type_name(x: Any) -> str:
+    """The name of an array's element type, without the library's."""
+    return str(x.dtype).removeprefix("torch.")
+
+
+def scale_of(scale: float | None, q: Any) -> float:
+    """The factor of scores, by default 1/√d."""
+    return 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+
+
+def for_loads(x: Any) -> Any:
+    """An array whose rows are at multiples of 16 bytes and have adjacent elements: x, or a copy."""
+    *steps, step = strides(x)
+    moved = [one for one, extent in zip(steps, x.shape, strict=False) if extent > 1]
+    if step != 1 or any(one % WIDTH for one in moved):
+        return contiguous(x)
+    if address(x) % ALIGNMENT:
+        return x.clone() if hasattr(x, "clone") else x.copy("K")
+    return x
+
+
+def typed(x: Any, like: Any) -> Any:
+    """A result as of the type of `like`: NumPy's of ml_dtypes' bfloat16 are the bits."""
+    return x if hasattr(x, "data_ptr") else x.view(like.dtype)

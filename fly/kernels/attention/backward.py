@@ -1,0 +1,242 @@
+"""The kernels of attention's gradients.
+
+The weights of softmax are computed again, from the scores and the logarithms of their sums:
+P = exp(scale · Q·Kᵀ - lse). With dP = dOut·Vᵀ and delta = sum(dOut · Out) - dLse, of each query,
+the gradient of the scaled scores is dS = P · (dP - delta), and
+
+    dV = Pᵀ·dOut        dK = scale · dSᵀ·Q        dQ = scale · dS·K
+
+One kernel owns queries and sums over keys, the other owns keys and sums over queries and over the
+heads that share them. Each result is written by one workgroup, so the same numbers are added in the
+same order in each run.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import fly
+import fly.expr as fx
+from fly.kernels.attention.problem import (
+    Keys,
+    Numbers,
+    Problem,
+    Queries,
+    Starts,
+    empty_like,
+    tiles,
+)
+from fly.kernels.attention.tiles import (
+    OWN,
+    Scores,
+    Streamed,
+    Sums,
+    Weights,
+    own_rows,
+    workgroup,
+)
+from fly.kernels.attention.vectors import WIDTH, load_vector
+
+LOG2_E = math.log2(math.e)
+DELTA_THREADS = 256
+
+
+@fly.kernel
+def delta_kernel(
+    dOut: fx.Tensor, Out: fx.Tensor, dLse: fx.Tensor, Delta: fx.Tensor, d: fx.Constexpr[int]
+):
+    """Delta = sum(dOut · Out) - dLse: eight elements of a row for each thread."""
+    lanes = d // WIDTH
+    row = fx.block_idx.x * (DELTA_THREADS // lanes) + fx.thread_idx.x // lanes
+    head, batch = fx.block_idx.y, fx.block_idx.z
+    length = Out.shape[2]
+    gradient, out = [
+        load_vector(
+            one[batch, head, fx.min(row, length - 1), None], fx.thread_idx.x % lanes * WIDTH
+        )
+        for one in (dOut, Out)
+    ]
+    total = fx.warp.reduce((gradient * out).reduce("add"), width=lanes)
+    if row < length:
+        Delta[batch, head, row] = total - dLse[batch, head, row]
+
+
+def gradients_of_scores(s: Any, dp: Any, lse: Any, delta: Any, seen: Any) -> tuple[Any, Any]:
+    """P and dS, of one score. `lse` is a logarithm to base 2, as are scores."""
+    p = fx.where(seen, fx.exp2(s - lse), 0.0)
+    return p, p * (dp - delta)
+
+
+@fly.kernel
+def query_gradient_kernel(
+    dOut: fx.Tensor,
+    Q: fx.Tensor,
+    K: fx.Tensor,
+    V: fx.Tensor,
+    Lse: fx.Tensor,
+    Delta: fx.Tensor,
+    dQ: fx.Tensor,
+    starts_q: fx.Tensor,
+    starts_k: fx.Tensor,
+    scale: fx.Float32,
+    problem: fx.Constexpr[Problem],
+):
+    group = workgroup(Q.dtype, problem.d)
+    part = problem.part(Q, K, starts_q, starts_k)
+    if not part.exists:
+        return
+    head, kv_head = fx.block_idx.y, fx.block_idx.y // (Q.shape[1] // K.shape[1])
+    keys = Streamed(group, part.keys(K, kv_head), rows=True, columns=True)
+    values = Streamed(group, part.keys(V, kv_head), rows=True)
+    queries, gradients = [own_rows(group, part.queries(t, head), part.tile) for t in (Q, dOut)]
+    scores, weights, sums = Scores(group), Weights(group), Sums(group)
+
+    first_query = part.tile * OWN
+    _, own = scores.place(0)
+    query = fx.min(first_query + own, part.length_q - 1)
+    lse, delta = part.numbers(Lse, head)[query] * LOG2_E, part.numbers(Delta, head)[query]
+    keys.load(0)
+    values.load(0)
+    for step in range(fx.ceildiv(part.keys_end(first_query + OWN), group.rows)):
+        fx.barrier()  # all have read the tiles before
+        keys.store()
+        values.store()
+        fx.barrier()
+        keys.load(step + 1)
+        values.load(step + 1)
+
+        s, dp = scores.of(keys, queries), scores.of(values, gradients)
+        for i in fx.range_constexpr(scores.count):
+            key, query = scores.place(i)
+            seen = part.sees(first_query + query, step * group.rows + key)
+            s[i] = gradients_of_scores(s[i] * (scale * LOG2_E), dp[i], lse, delta, seen)[1]
+        sums.add(keys, weights.of(s.load(), scores))
+    sums.scale(scale)
+    sums.store(part.queries(dQ, head), part.tile)
+
+
+@fly.kernel
+def key_gradient_kernel(
+    dOut: fx.Tensor,
+    Q: fx.Tensor,
+    K: fx.Tensor,
+    V: fx.Tensor,
+    Lse: fx.Tensor,
+    Delta: fx.Tensor,
+    dK: fx.Tensor,
+    dV: fx.Tensor,
+    starts_q: fx.Tensor,
+    starts_k: fx.Tensor,
+    scale: fx.Float32,
+    problem: fx.Constexpr[Problem],
+):
+    group = workgroup(Q.dtype, problem.d)
+    part = problem.part(Q, K, starts_q, starts_k, of_keys=True)
+    if not part.exists:
+        return
+    kv_head, heads = fx.block_idx.y, Q.shape[1] // K.shape[1]
+    keys, values = [own_rows(group, part.keys(t, kv_head), part.tile) for t in (K, V)]
+    scores, weights = Scores(group), Weights(group)
+    key_sums, value_sums = Sums(group), Sums(group)
+
+    first_key = part.tile * OWN
+    first_step = part.queries_start(first_key) // group.rows
+    for head in range(kv_head * heads, (kv_head + 1) * heads):
+        queries, gradients = [
+            Streamed(group, part.queries(t, head), rows=True, columns=True) for t in (Q, dOut)
+        ]
+        lse, delta = part.numbers(Lse, head), part.numbers(Delta, head)
+        queries.load(first_step)
+        gradients.load(first_step)
+        for step in range(first_step, fx.ceildiv(part.length_q, group.rows)):
+            fx.barrier()  # all have read the tiles before
+            queries.store()
+            gradients.store()
+            fx.barrier()
+            queries.load(step + 1)
+            gradients.load(step + 1)
+
+            s, dp = scores.of(queries, keys), scores.of(gradients, values)
+            for i in fx.range_constexpr(scores.count):
+                row, key = scores.place(i)
+                query = step * group.rows + row
+                seen = part.sees(query, first_key + key)
+                row = fx.min(query, part.length_q - 1)
+                s[i], dp[i] = gradients_of_scores(
+                    s[i] * (scale * LOG2_E), dp[i], lse[row] * LOG2_E, delta[row], seen
+                )
+            value_sums.add(gradients, weights.of(s.load(), scores))
+            key_sums.add(queries, weights.of(dp.load(), scores))
+    key_sums.scale(scale)
+    key_sums.store(part.keys(dK, kv_head), part.tile)
+    value_sums.store(part.keys(dV, kv_head), part.tile)
+
+
+def launch(
+    dOut: Any,
+    dLse: Any,
+    Q: Any,
+    K: Any,
+    V: Any,
+    Out: Any,
+    Lse: Any,
+    starts_q: Any,
+    starts_k: Any,
+    scale: Any,
+    problem: Problem,
+) -> tuple[Any, Any, Any]:
+    """In a host function: allocates the gradients and launches the kernels."""
+    Delta = fx.empty(Lse.shape, fx.Float32)
+    dQ, dK, dV = empty_like(Q), empty_like(K), empty_like(V)
+    batches, heads, kv_heads = Q.shape[0], Q.shape[1], K.shape[1]
+    rows = fx.ceildiv(Q.shape[2], DELTA_THREADS * WIDTH // problem.d)
+    delta_kernel(dOut, Out, dLse, Delta, problem.d).launch(
+        grid=(rows, heads, batches), block=DELTA_THREADS
+    )
+    threads = workgroup(Q.dtype, problem.d).threads
+    inputs = (dOut, Q, K, V, Lse, Delta)
+    query_gradient_kernel(*inputs, dQ, starts_q, starts_k, scale, problem).launch(
+        grid=(tiles(Q.shape[2], starts_q, problem.packed), heads, batches), block=threads
+    )
+    key_gradient_kernel(*inputs, dK, dV, starts_q, starts_k, scale, problem).launch(
+        grid=(tiles(K.shape[2], starts_k, problem.packed), kv_heads, batches), block=threads
+    )
+    return dQ, dK, dV
+
+
+@fly.jit
+def attention_gradients(
+    dOut: Queries,
+    dLse: Numbers,
+    Q: Queries,
+    K: Keys,
+    V: Keys,
+    Out: Queries,
+    Lse: Numbers,
+    scale: fx.Float32,
+    problem: fx.Constexpr[Problem],
+):
+    """Sequences that are the batches of Q, K and V."""
+    starts = fx.empty((0,), fx.Int32)
+    dQ, dK, dV = launch(dOut, dLse, Q, K, V, Out, Lse, starts, starts, scale, problem)
+    return dQ, dK, dV
+
+
+@fly.jit
+def packed_attention_gradients(
+    dOut: Queries,
+    dLse: Numbers,
+    Q: Queries,
+    K: Keys,
+    V: Keys,
+    Out: Queries,
+    Lse: Numbers,
+    starts_q: Starts,
+    starts_k: Starts,
+    scale: fx.Float32,
+    problem: fx.Constexpr[Problem],
+):
+    """Sequences between `starts` in Q, K and V with one batch."""
+    dQ, dK, dV = launch(dOut, dLse, Q, K, V, Out, Lse, starts_q, starts_k, scale, problem)
+    return dQ, dK, dV

@@ -1,0 +1,155 @@
+"""The kernels of attention of one query of each sequence, over keys that are stored in pages.
+
+The time of decoding is that of reading keys and values, so each is read once, by one wave, for all
+query heads that share it. Plain FMAs suffice for this, on every target.
+
+A wave takes a piece of 256 keys of a sequence and computes an online softmax over them. Another
+kernel combines the pieces, one after the other. How a sequence is divided depends on its length
+alone: results are the same in each run, and beside any other sequences.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import fly
+import fly.expr as fx
+from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
+
+PIECE = 256  # keys
+MOST_HEADS = 8  # query heads of a wave: each has 16 numbers in registers of a thread
+LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
+LOG2_E = math.log2(math.e)
+THREADS = 64  # of a block: one wave, or two of 32 lanes that share nothing
+
+Rows = fx.Tensor[fx.Float, "sequences", "heads", None]
+Cache = fx.Tensor[fx.Float, "pages", "page", "kv_heads", None]
+Tables = fx.Tensor[fx.Int32, "sequences", "most_pages"]
+Lengths = fx.Tensor[fx.Int32, "sequences"]
+
+
+class Softmax(NamedTuple):
+    """Over some keys: a bound of the scores, the sum of 2^(score - bound), and the sums of values
+    with these weights."""
+
+    bound: Any
+    total: Any
+    sums: Any
+
+    @classmethod
+    def of_nothing(cls) -> Softmax:
+        """Over no keys."""
+        return cls(fx.Float32(LOWEST), fx.Float32(0), fx.full(WIDTH, 0.0, fx.Float32))
+
+    def merge(self, other: Softmax) -> Softmax:
+        """Over the keys of both."""
+        bound = fx.maximum(self.bound, other.bound)
+        own, others = fx.exp2(self.bound - bound), fx.exp2(other.bound - bound)
+        total = self.total * own + other.total * others
+        return Softmax(bound, total, self.sums * own + other.sums * others)
+
+
+@fly.kernel
+def piece_kernel(
+    Q: fx.Tensor,
+    K: fx.Tensor,
+    V: fx.Tensor,
+    tables: fx.Tensor,
+    lengths: fx.Tensor,
+    Bounds: fx.Tensor,
+    Totals: fx.Tensor,
+    Sums: fx.Tensor,
+    scale: fx.Float32,
+    d: fx.Constexpr[int],
+    heads: fx.Constexpr[int],
+):
+    """`heads` query heads of a sequence, and a piece of its keys."""
+    piece = (fx.block_idx.x * THREADS + fx.thread_idx.x) // fx.num_warp_threads()
+    first_head, sequence = fx.block_idx.y * heads, fx.block_idx.z
+    kv_head = first_head // (Q.shape[1] // K.shape[2])
+    # Adjacent lanes take a row. The wave takes several keys at a time.
+    lanes = d // WIDTH
+    key, column = fx.lane_id() // lanes, fx.lane_id() % lanes * WIDTH
+    keys = fx.num_warp_threads() // lanes
+    start = piece * PIECE
+    end = fx.min(lengths[sequence], start + PIECE)
+    if start >= end:
+        return
+    queries = [
+        load_vector(Q[sequence, first_head + i, None], column) * (scale * LOG2_E)
+        for i in range(heads)
+    ]
+    states = [Softmax.of_nothing() for _ in queries]
+    for first in range(start, end, keys):
+        place = fx.min(first + key, end - 1)
+        row = (tables[sequence, place // K.shape[1]], place % K.shape[1], kv_head, None)
+        k, v = load_vector(K[row], column), load_vector(V[row], column)
+        scores = [fx.warp.reduce((q * k).reduce("add"), width=lanes) for q in queries]
+        scores = [fx.where(first + key < end, score, float("-inf")) for score in scores]
+        states = [
+            state.merge(Softmax(score, fx.Float32(1), v))
+            for state, score in zip(states, scores, strict=True)
+        ]
+    distance = lanes
+    while distance < fx.num_warp_threads():
+        states = [state.merge(fx.warp.shuffle_xor(state, distance)) for state in states]
+        distance *= 2
+    if key == 0:
+        for i, state in enumerate(states):
+            store_vector(Sums[sequence, first_head + i, piece, None], column, state.sums)
+            if column == 0:
+                Bounds[sequence, first_head + i, piece] = state.bound
+                Totals[sequence, first_head + i, piece] = state.total
+
+
+@fly.kernel
+def combine_kernel(
+    Bounds: fx.Tensor,
+    Totals: fx.Tensor,
+    Sums: fx.Tensor,
+    lengths: fx.Tensor,
+    Out: fx.Tensor,
+    d: fx.Constexpr[int],
+):
+    """Eight elements of a head for each thread."""
+    lanes = d // WIDTH
+    head = fx.block_idx.x * (THREADS // lanes) + fx.thread_idx.x // lanes
+    column, sequence = fx.thread_idx.x % lanes * WIDTH, fx.block_idx.y
+    if head >= Out.shape[1]:
+        return
+    state = Softmax.of_nothing()
+    for piece in range(fx.ceildiv(lengths[sequence], PIECE)):
+        place = sequence, head, piece
+        sums = load_vector(Sums[(*place, None)], column)
+        state = state.merge(Softmax(Bounds[place], Totals[place], sums))
+    share = 1 / state.total if state.total > 0 else 0.0  # 0 for a sequence without keys
+    store_vector(Out[sequence, head, None], column, state.sums * share)
+
+
+@fly.jit
+def decode(
+    Q: Rows,
+    K: Cache,
+    V: Cache,
+    tables: Tables,
+    lengths: Lengths,
+    scale: fx.Float32,
+    d: fx.Constexpr[int],
+    heads: fx.Constexpr[int],
+):
+    """One query of each sequence. `heads` is the number of query heads that a wave takes."""
+    sequences, all_heads = Q.shape[0], Q.shape[1]
+    pieces = fx.ceildiv(tables.shape[1] * K.shape[1], PIECE)
+    blocks = fx.ceildiv(pieces * fx.num_warp_threads(), THREADS)
+    Bounds = fx.empty((sequences, all_heads, pieces), fx.Float32)
+    Totals = fx.empty((sequences, all_heads, pieces), fx.Float32)
+    Sums = fx.empty((sequences, all_heads, pieces, d), fx.Float32)
+    Out = fx.empty(Q.shape, Q.dtype)
+    piece_kernel(Q, K, V, tables, lengths, Bounds, Totals, Sums, scale, d, heads).launch(
+        grid=(blocks, all_heads // heads, sequences), block=THREADS
+    )
+    combine_kernel(Bounds, Totals, Sums, lengths, Out, d).launch(
+        grid=(fx.ceildiv(all_heads, THREADS * WIDTH // d), sequences), block=THREADS
+    )
+    return Out

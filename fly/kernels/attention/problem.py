@@ -1,0 +1,116 @@
+"""What a workgroup of attention works on: a tile of a sequence, and which keys its queries see.
+
+Sequences are the batches of one tensor, of the same length, or lie one after the other in a tensor
+with one batch, between rows starts[i] and starts[i + 1].
+
+A query sees the keys of its sequence; in causal attention those up to its own position, where the
+last query is at the position of the last key.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import fly.expr as fx
+from fly.kernels.attention.tiles import OWN
+
+# The annotations of Q, K and V (batches × heads × length × d), and of the starts of sequences.
+Queries = fx.Tensor[fx.Float, "batches", "heads", fx.sym_int32("queries"), None]
+Keys = fx.Tensor[fx.Float, "batches", "kv_heads", fx.sym_int32("keys"), None]
+Numbers = fx.Tensor[fx.Float32, "batches", "heads", fx.sym_int32("queries")]
+Starts = fx.Tensor[fx.Int32, "starts"]
+
+
+class Problem(NamedTuple):
+    """d, and whether attention is causal and sequences are packed."""
+
+    d: int
+    causal: bool
+    packed: bool
+
+    def part(self, Q: Any, K: Any, starts_q: Any, starts_k: Any, *, of_keys: bool = False) -> Part:
+        """The block's part: a tile of queries or, `of_keys`, of keys."""
+        tile, sequence = fx.block_idx.x, fx.block_idx.z
+        if not self.packed:
+            return Part(self, tile, True, sequence, 0, Q.shape[2], 0, K.shape[2])
+        starts = starts_k if of_keys else starts_q
+        sequence, count = fx.Int32(0), starts.shape[0] - 1
+        while sequence < count and tile >= _tiles(starts, sequence):
+            tile -= _tiles(starts, sequence)
+            sequence += 1
+        exists = sequence < count
+        sequence = sequence if exists else 0
+        first_q, first_k = starts_q[sequence], starts_k[sequence]
+        length_q, length_k = starts_q[sequence + 1] - first_q, starts_k[sequence + 1] - first_k
+        return Part(self, tile, exists, 0, first_q, length_q, first_k, length_k)
+
+
+def _tiles(starts: Any, sequence: Any) -> Any:
+    """The tiles of a sequence."""
+    return fx.ceildiv(starts[sequence + 1] - starts[sequence], OWN)
+
+
+def empty_like(heads: Any) -> Any:
+    """In a host function, a tensor of the shape of batches × heads × length × d, in memory as
+    batches × length × heads × d: the heads of a position can then be seen as one row."""
+    return fx.empty(heads.shape, heads.dtype, fx.Allocation().reorder(0, 2, 1, 3))
+
+
+def tiles(length: Any, starts: Any, packed: bool) -> Any:
+    """In a host function, a bound of the number of tiles of a tensor."""
+    return fx.ceildiv(length, OWN) + (starts.shape[0] - 1 if packed else 0)
+
+
+class Part(NamedTuple):
+    """A tile of a sequence. exists: whether there is such a tile; batch: the sequence's in the
+    tensors; first_q, length_q, first_k, length_k: the sequence's rows there."""
+
+    problem: Problem
+    tile: Any
+    exists: Any
+    batch: Any
+    first_q: Any
+    length_q: Any
+    first_k: Any
+    length_k: Any
+
+    def queries(self, tensor: Any, head: Any) -> Any:
+        """The sequence's queries of a head: a matrix."""
+        return self._rows(tensor, head, self.first_q, self.length_q)
+
+    def keys(self, tensor: Any, head: Any) -> Any:
+        """The sequence's keys of a head: a matrix."""
+        return self._rows(tensor, head, self.first_k, self.length_k)
+
+    def _rows(self, tensor: Any, head: Any, first: Any, length: Any) -> Any:
+        step = tensor.stride[2]
+        start = fx.get_iter(tensor[self.batch, head, None, None]) + first * step
+        return fx.make_view(start, fx.make_layout((length, self.problem.d), (step, 1)))
+
+    def numbers(self, tensor: Any, head: Any) -> Any:
+        """The numbers of the sequence's queries in batches × heads × length: a vector."""
+        start = fx.get_iter(tensor[self.batch, head, None]) + self.first_q
+        return fx.make_view(start, fx.make_layout(self.length_q, 1))
+
+    def keys_end(self, query: Any) -> Any:
+        """The end of the keys that queries before `query` see."""
+        if not self.problem.causal:
+            return self.length_k
+        return fx.max(0, fx.min(self.length_k, query + self.length_k - self.length_q))
+
+    def queries_start(self, key: Any) -> Any:
+        """The first of the queries that see keys from `key` on."""
+        if not self.problem.causal:
+            return 0
+        return fx.max(0, key + self.length_q - self.length_k)
+
+    def all_see(self, query: Any, queries: int, key: Any, keys: int) -> Any:
+        """Whether so many queries and keys, from `query` and `key` on, exist and all see all."""
+        exist = (query + queries <= self.length_q) & (key + keys <= self.length_k)
+        if not self.problem.causal:
+            return exist
+        return exist & (key + keys - 1 <= query + (self.length_k - self.length_q))
+
+    def sees(self, query: Any, key: Any) -> Any:
+        """Whether a query sees a key, and both exist."""
+        return self.all_see(query, 1, key, 1)

@@ -1,0 +1,123 @@
+"""Rotary position embedding, also with an update of caches of keys and values."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from fly_common.errors import UsageError
+
+from fly.kernels.attention.arguments import for_loads, type_name, typed
+from fly.kernels.attention.rotation import ITEM, Rotation, rotate, rotate_and_cache
+from fly.kernels.operators import like, operator
+
+TYPES = ("float16", "bfloat16", "float32")
+
+
+@operator("(Tensor x, Tensor cos, Tensor sin, bool interleaved=False) -> Tensor", fake=like)
+def rotary_embedding(x: Any, cos: Any, sin: Any, interleaved: bool = False) -> Any:
+    """Rotates pairs of elements of x by angles that depend on the position.
+
+    x: … × positions × d, of f16, bf16 or f32. cos, sin: positions × pairs, of one of these types,
+    the cosines and sines of angles. Pair i is elements i and i + pairs of a row, or, interleaved,
+    2i and 2i + 1; elements from 2·pairs on are copied. d and 2·pairs are multiples of 16.
+    Computed in f32. Returns a contiguous array as x. UsageError for other types and shapes.
+    """
+    rotation = _rotation(x, cos, sin, interleaved)
+    if len(x.shape) < 2 or x.shape[-2] != cos.shape[0]:
+        raise UsageError(
+            f"x is of … × positions × d, and cos has {cos.shape[0]} positions, not {tuple(x.shape)}"
+        )
+    rows = for_loads(x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:]))
+    made = rotate(rows, for_loads(cos), for_loads(sin), rotation)
+    return typed(made, x).reshape(x.shape)
+
+
+def _save(ctx: Any, inputs: Any, output: Any) -> None:
+    _, cos, sin, ctx.interleaved = inputs
+    ctx.save_for_backward(cos, sin)
+
+
+@rotary_embedding.gradient(_save)
+def _(ctx: Any, gradient: Any) -> Any:
+    cos, sin = ctx.saved_tensors
+    return rotary_embedding(gradient, cos, -sin, ctx.interleaved), None, None, None
+
+
+def _fake(q: Any, k: Any, *_: Any, **__: Any) -> Any:
+    return q.new_empty(q.shape), k.new_empty(k.shape)
+
+
+@operator(
+    "(Tensor q, Tensor k, Tensor v, Tensor cos, Tensor sin, Tensor positions, "
+    "Tensor(a!) k_cache, Tensor(b!) v_cache, Tensor slots, bool interleaved=False) "
+    "-> (Tensor, Tensor)",
+    fake=_fake,
+    mutates=("k_cache", "v_cache"),
+)
+def rotary_and_cache(
+    q: Any,
+    k: Any,
+    v: Any,
+    cos: Any,
+    sin: Any,
+    positions: Any,
+    k_cache: Any,
+    v_cache: Any,
+    slots: Any,
+    interleaved: bool = False,
+) -> tuple[Any, Any]:
+    """Rotates q and k as `rotary_embedding` does, and stores the rotated k, and v, in caches.
+
+    q: tokens × heads × d; k, v: tokens × kv_heads × d, all of one type. cos, sin: most positions ×
+    pairs. positions, slots: vectors of integers, of each token its row of cos and sin, and its
+    place in the caches, which are pages × page size × kv_heads × d, as in `paged_attention`: slot
+    s is row s % page size of page s // page size; nothing is stored at a negative one. Both are not
+    checked, as they are the device's, and different tokens have different slots.
+
+    Writes k_cache and v_cache; returns the rotated q and k. It has no gradient. UsageError for
+    other types and shapes, and for caches that kernels can't write in place.
+    """
+    rotation = _rotation(q, cos, sin, interleaved)
+    _check(q, k, v, positions, k_cache, v_cache, slots)
+    rows = [for_loads(one) for one in (q, k, v, cos, sin)]
+    made = rotate_and_cache(*rows, positions, k_cache, v_cache, slots, rotation)
+    return tuple(typed(one, q) for one in made)
+
+
+def _rotation(x: Any, cos: Any, sin: Any, interleaved: bool) -> Rotation:
+    for one in (x, cos, sin):
+        if type_name(one) not in TYPES:
+            raise UsageError(f"rotary embedding takes {', '.join(TYPES)}, not {type_name(one)}")
+    of_cos, of_sin = tuple(cos.shape), tuple(sin.shape)
+    d, pairs = x.shape[-1] if len(x.shape) else 0, of_cos[-1] if of_cos else 0
+    if of_cos != of_sin or len(of_cos) != 2 or type_name(cos) != type_name(sin):
+        raise UsageError(
+            f"cos and sin are of positions × pairs and of one type, not {of_cos} and {of_sin}"
+        )
+    if d % ITEM or 2 * pairs % ITEM or 2 * pairs > d:
+        raise UsageError(
+            f"{pairs} pairs of {d} elements: both numbers of elements are multiples of {ITEM}"
+        )
+    return Rotation(d, pairs, interleaved)
+
+
+def _check(q: Any, k: Any, v: Any, positions: Any, k_cache: Any, v_cache: Any, slots: Any) -> None:
+    arrays = (q, k, v, k_cache, v_cache)
+    if len({*map(type_name, arrays)}) > 1:
+        raise UsageError(
+            "q, k, v and the caches are of one type, not " + ", ".join(map(type_name, arrays))
+        )
+    shapes = of_q, of_k, of_v, of_cache, of_values, *of_places = [
+        tuple(one.shape) for one in (*arrays, positions, slots)
+    ]
+    fits = tuple(map(len, shapes)) == (3, 3, 3, 4, 4, 1, 1) and of_k == of_v
+    fits = fits and of_cache == of_values and of_cache[2:] == of_k[1:] and of_q[2] == of_k[2]
+    if not fits or {of_k[0], of_places[0][0], of_places[1][0]} != {of_q[0]}:
+        raise UsageError(
+            "the shapes of q, k, v, the caches, positions and slots do not fit: "
+            + ", ".join(map(str, shapes))
+        )
+    for name, cache in (("k_cache", k_cache), ("v_cache", v_cache)):
+        if for_loads(cache) is not cache:
+            raise UsageError(f"rows of {name} are not at multiples of 16 bytes: make it contiguous")

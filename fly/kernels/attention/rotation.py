@@ -1,0 +1,158 @@
+"""The kernels of rotary position embedding (Su et al., "RoFormer", arXiv:2104.09864).
+
+The first elements of a row are pairs, each rotated by its own angle: elements i and i + pairs, or,
+interleaved, 2i and 2i + 1. What follows the pairs stays as it is. A thread takes 16 elements of a
+row: eight pairs, or 16 adjacent elements behind them.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import fly
+import fly.expr as fx
+from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
+
+ITEM = 2 * WIDTH  # elements of a thread
+THREADS = 256
+EVEN, ODD = list(range(0, ITEM, 2)), list(range(1, ITEM, 2))
+ALTERNATING = [place for i in range(WIDTH) for place in (i, i + WIDTH)]
+
+Rows = fx.Tensor[fx.Float, "rows", "positions", None]
+Angles = fx.Tensor[fx.Float, "positions", None]
+Tokens = fx.Tensor[fx.Float, "tokens", "heads", None]
+KeyTokens = fx.Tensor[fx.Float, "tokens", "kv_heads", None]
+Cache = fx.Tensor[fx.Float, "pages", "page", "kv_heads", None]
+Places = fx.Tensor[fx.Integer, "tokens"]
+
+
+class Rotation(NamedTuple):
+    """How rows of d elements are rotated: `pairs` of them, interleaved or not."""
+
+    d: int
+    pairs: int
+    interleaved: bool
+
+    @property
+    def items(self) -> int:
+        """The threads of a row."""
+        return self.d // ITEM
+
+    def paired(self, item: Any) -> Any:
+        """Whether the thread's elements are pairs."""
+        return 2 * self.pairs == self.d or item * WIDTH < self.pairs
+
+    def load(self, row: Any, item: Any) -> Item:
+        """The thread's elements of a row."""
+        apart = not self.interleaved and self.paired(item)
+        first = fx.where(apart, item * WIDTH, item * ITEM)
+        second = first + fx.where(apart, self.pairs, WIDTH)
+        return Item(first, second, load_vector(row, first), load_vector(row, second))
+
+    def apply(self, item: Any, held: Item, cos: Any, sin: Any) -> Item:
+        """The thread's elements, rotated by the angles of a row of cosines and one of sines."""
+        if not self.paired(item):
+            return held
+        c, s = load_vector(cos, item * WIDTH), load_vector(sin, item * WIDTH)
+        x, y = held.a, held.b
+        if self.interleaved:
+            x, y = x.shuffle(y, EVEN), x.shuffle(y, ODD)
+        x, y = x * c - y * s, x * s + y * c
+        if self.interleaved:
+            x, y = x.shuffle(y, ALTERNATING[:WIDTH]), x.shuffle(y, ALTERNATING[WIDTH:])
+        return Item(held.first, held.second, x, y)
+
+
+class Item(NamedTuple):
+    """A thread's elements: two vectors, from `first` and from `second` on."""
+
+    first: Any
+    second: Any
+    a: Any
+    b: Any
+
+    def store(self, row: Any) -> None:
+        """Stores them in a row."""
+        store_vector(row, self.first, self.a)
+        store_vector(row, self.second, self.b)
+
+
+@fly.kernel
+def rotary_kernel(
+    X: fx.Tensor, cos: fx.Tensor, sin: fx.Tensor, Y: fx.Tensor, rotation: fx.Constexpr[Rotation]
+):
+    """Rows × positions × d."""
+    index = fx.block_idx.x * THREADS + fx.thread_idx.x
+    position, item, row = index // rotation.items, index % rotation.items, fx.block_idx.y
+    if position < X.shape[1]:
+        held = rotation.load(X[row, position, None], item)
+        held = rotation.apply(item, held, cos[position, None], sin[position, None])
+        held.store(Y[row, position, None])
+
+
+@fly.kernel
+def rotary_cache_kernel(
+    Q: fx.Tensor,
+    K: fx.Tensor,
+    V: fx.Tensor,
+    cos: fx.Tensor,
+    sin: fx.Tensor,
+    positions: fx.Tensor,
+    k_cache: fx.Tensor,
+    v_cache: fx.Tensor,
+    slots: fx.Tensor,
+    rotated_q: fx.Tensor,
+    rotated_k: fx.Tensor,
+    rotation: fx.Constexpr[Rotation],
+):
+    """A block takes heads of a token: first those of Q, then those of K and V."""
+    index = fx.block_idx.x * THREADS + fx.thread_idx.x
+    head, item, token = index // rotation.items, index % rotation.items, fx.block_idx.y
+    heads, kv_heads = Q.shape[1], K.shape[1]
+    angles = cos[positions[token], None], sin[positions[token], None]
+    slot = slots[token]
+    place = slot // k_cache.shape[1], slot % k_cache.shape[1]
+    if head < heads:
+        held = rotation.load(Q[token, head, None], item)
+        rotation.apply(item, held, *angles).store(rotated_q[token, head, None])
+    elif head < heads + kv_heads:
+        kv_head = head - heads
+        held = rotation.load(K[token, kv_head, None], item)
+        held = rotation.apply(item, held, *angles)
+        held.store(rotated_k[token, kv_head, None])
+        if slot >= 0:
+            held.store(k_cache[(*place, kv_head, None)])
+    elif head < heads + 2 * kv_heads:
+        kv_head = head - heads - kv_heads
+        held = rotation.load(V[token, kv_head, None], item)
+        if slot >= 0:
+            held.store(v_cache[(*place, kv_head, None)])
+
+
+@fly.jit
+def rotate(X: Rows, cos: Angles, sin: Angles, rotation: fx.Constexpr[Rotation]):
+    Y = fx.empty(X.shape, X.dtype)
+    grid = (fx.ceildiv(X.shape[1] * rotation.items, THREADS), X.shape[0])
+    rotary_kernel(X, cos, sin, Y, rotation).launch(grid=grid, block=THREADS)
+    return Y
+
+
+@fly.jit
+def rotate_and_cache(
+    Q: Tokens,
+    K: KeyTokens,
+    V: KeyTokens,
+    cos: Angles,
+    sin: Angles,
+    positions: Places,
+    k_cache: Cache,
+    v_cache: Cache,
+    slots: Places,
+    rotation: fx.Constexpr[Rotation],
+):
+    rotated_q, rotated_k = fx.empty(Q.shape, Q.dtype), fx.empty(K.shape, K.dtype)
+    items = (Q.shape[1] + 2 * K.shape[1]) * rotation.items
+    rotary_cache_kernel(
+        Q, K, V, cos, sin, positions, k_cache, v_cache, slots, rotated_q, rotated_k, rotation
+    ).launch(grid=(fx.ceildiv(items, THREADS), Q.shape[0]), block=THREADS)
+    return rotated_q, rotated_k
