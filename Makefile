@@ -1,7 +1,7 @@
 # make demo   set up, run the pipe on the embedded emulator, check the result
 # make test   set up, run the tests
 # make check  format, lint, types, tests
-# make heavy   tests of ten seconds and more, which `make test` leaves out
+# make heavy   tests of a second and more, which `make test` leaves out
 # make targets   every example and kernel on every chip that the emulator runs
 # make mutation  damage every function of the emulator, and a sample of the library's; the tests must notice
 # make store-crash  kill 1,000 writers of one store in the middle; it must stay whole

@@ -5,6 +5,7 @@ import os
 import signal
 from pathlib import Path
 
+import long_tests
 import pytest
 from hypothesis import settings
 
@@ -20,6 +21,15 @@ def pytest_configure() -> None:
     umask is not used."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.umask(0o022)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests of long_tests.txt, before those with the mark are left out."""
+    listed = long_tests.read()
+    for item in items:
+        if item.nodeid in listed:
+            item.add_marker("heavy")
 
 
 def pytest_collection_finish() -> None:

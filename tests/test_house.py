@@ -9,6 +9,7 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
+import long_tests
 import pytest
 
 ROOT = Path(__file__).parents[1]
@@ -105,3 +106,7 @@ def test_folders_stay_small(package):
     for folder in [package, *(path for path in package.rglob("*") if path.is_dir())]:
         found = [path.name for path in folder.glob("*.py") if path.name != "__init__.py"]
         assert len(found) <= MOST_MODULES, f"{folder.relative_to(ROOT)} has {len(found)} modules"
+
+
+def test_long_tests_exist():
+    assert long_tests.missing() == []
