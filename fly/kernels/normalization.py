@@ -16,14 +16,14 @@ from fly.kernels.columns import THREADS, add_up, parts_of
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Matrix, Row, wide_type
+from fly.kernels.rows import Matrix, Row, rsqrt, wide_type
 
 
 def statistics(row, x, eps, centred):
     """Returns what is subtracted from a row, and the factor 1 / sqrt(variance + eps)."""
     mean = row.mean(x) if centred else 0.0
     variance = row.mean(row.map(lambda x: (x - mean) * (x - mean), x))
-    return mean, fx.rsqrt(variance + eps.to(variance.dtype))
+    return mean, rsqrt(variance + eps.to(variance.dtype))
 
 
 def applied(row, function, x, parameter):

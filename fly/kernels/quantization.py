@@ -11,7 +11,7 @@ import fly.expr as fx
 from fly.kernels.arrays import as_matrix
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Matrix, Row
+from fly.kernels.rows import Matrix, Row, reciprocal
 
 # The types of 8 bits by torch's names, and the greatest number of each.
 FORMATS = {
@@ -34,18 +34,19 @@ def quantized(row, x, dtype, scales):
     """Stores the scale of a row to `scales`, and returns the row divided by it, in a kernel: its
     greatest magnitude becomes the greatest number of `dtype`."""
     (limit,) = (most for kind, most in FORMATS.values() if kind is dtype)
-    most = row.maximum(row.map(fx.abs, x))
-    scale = most / limit
+    most = row.magnitude(x)
+    scale = most * (1 / limit)
     if fx.thread_idx.x == 0:
         scales[fx.block_idx.x] = scale.to(scales.dtype)
-    inverse = fx.where(most > 0, limit / most, 0.0)
+    inverse = fx.where(most > 0, limit * reciprocal(most), 0.0)
     return row.map(lambda x: converted(x * inverse, dtype), x)
 
 
 def converted(values, dtype):
-    """Returns numbers rounded to the nearest of a type, within its range."""
-    rounding = "to_nearest_even" if dtype is fx.Int8 else None
-    return values.to(dtype, rounding=rounding, saturate=True)
+    """Returns numbers rounded to the nearest of a type; as Int8 they are within its range."""
+    if dtype is fx.Int8:
+        return values.to(dtype, rounding="to_nearest_even")
+    return values.to(dtype, saturate=True)
 
 
 @fly.kernel

@@ -10,7 +10,7 @@ from fly.kernels.arrays import address, strides
 
 WIDEST = 16  # bytes of an access
 LANES = 64  # of the widest wave: blocks are whole waves on every target
-ITEMS, MOST_ITEMS = 8, 32  # of a thread, usually and at most: they are in registers
+ITEMS, MOST_ITEMS = 16, 32  # of a thread, usually and at most: they are in registers
 MOST_THREADS = 1024
 
 

@@ -60,13 +60,18 @@ class Row:
                 own += Tile(self, first).within(line.at(first)).reduce("add")
         return fx.block.reduce(own)
 
-    def maximum(self, line: Line) -> Any:
-        """The greatest of all elements and 0, for all threads; NaN if one is NaN."""
-        return fx.block.reduce(self.fold(lambda x: x.reduce("max"), fx.maximum, line), "max")
+    def magnitude(self, line: Line) -> Any:
+        """The greatest magnitude of all elements, for all threads; NaN if one is NaN.
+
+        Bits of numbers without a sign are in their order as integers, and those of NaN above them.
+        """
+        bits = self.fold(lambda x: _bits(x).reduce("max"), fx.max, line)
+        return fx.block.reduce(bits, "max").bitcast(fx.Float32 if bits.dtype.bits == 32 else fx.Float64)
 
     def mean(self, line: Line) -> Any:
         """The mean of all elements, for all threads."""
-        return self.sum(line) / self.columns
+        total = self.sum(line)
+        return total * reciprocal(total.dtype(self.columns))
 
     def write(self, tensor: Any, line: Line) -> None:
         """Stores all elements to the row of a matrix."""
@@ -156,6 +161,24 @@ class Tile:
         for i in fx.range_constexpr(self.plan.vectors):
             inside[i] = self._place(i) < self.columns
         return inside
+
+
+def _bits(x: Any) -> Any:
+    """The bits of the magnitudes of a vector."""
+    return fx.abs(x).bitcast(fx.Uint32 if x.dtype.bits == 32 else fx.Uint64)
+
+
+def reciprocal(x: Any) -> Any:
+    """1 / x; in f32 by the hardware's approximation, to 1 ulp."""
+    if x.dtype is not fx.Float32:
+        return 1 / x
+    with fx.fastmath("afn"):
+        return 1 / x
+
+
+def rsqrt(x: Any) -> Any:
+    """1 / sqrt(x); in f32 by the hardware's approximation, to 1 ulp."""
+    return fx.rsqrt(x, fastmath="afn" if x.dtype is fx.Float32 else None)
 
 
 def wide_type(dtype: Any) -> Any:
