@@ -1,8 +1,8 @@
 """Compares the code of `fly.kernels` with FlyDSL's kernels and plain Triton, for
 docs/kernels/peers.md.
 
-    python benchmarks/kernel_quality.py [--peers-python PATH] [--flydsl-kernels DIR] [--target TARGET]
-                                        [--only REGEX] [--write]
+    python benchmarks/kernel_quality.py [--peers-python PATH] [--flydsl-kernels DIR]
+                                        [--target TARGET] [--only REGEX] [--write]
 
 All three systems solve the same problems (peers/kernel_problems.py) on the emulator, FlyDSL and
 Triton by their own runtimes, and their results are compared with torch's in f64. Counted are what
@@ -36,7 +36,7 @@ from fly_llc.backends.amd import comparison
 
 HERE = Path(__file__).parent
 sys.path.append(str(HERE / "peers"))
-from kernel_problems import PROBLEMS, Problem
+from kernel_problems import PROBLEMS, Problem  # noqa: E402 - it is in peers/
 
 TARGETS = ("gfx942", "gfx950")
 PAGE = HERE.parent / "docs" / "kernels" / "peers.md"

@@ -81,9 +81,7 @@ SOLUTIONS: dict[str, Solution] = {
         f"matmul(a, b.T), {kind}": call(lambda a, b: kernels.matmul(a, b.T, split_k=1))
         for kind in ("f16", "bf16", "fp8", "i8")
     },
-    **{
-        f"matmul_preshuffled(a, b), {kind}": preshuffled for kind in ("f16", "bf16", "fp8", "i8")
-    },
+    **{f"matmul_preshuffled(a, b), {kind}": preshuffled for kind in ("f16", "bf16", "fp8", "i8")},
     "grouped_matmul(a, b, ends)": call(kernels.grouped_matmul),
     "conv2d(x, w, padding=1)": call(lambda x, w: kernels.conv2d(x, w, padding=1)),
     "moe_route(logits, 2)": call(lambda logits: kernels.moe_route(logits, CHOSEN)),

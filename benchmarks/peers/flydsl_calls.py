@@ -29,7 +29,9 @@ NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 
 
 def pointer(one: torch.Tensor) -> Any:
-    return flyc.from_c_void_p(getattr(fx, one.dtype.is_floating_point and "Float16" or "Uint8"), one.data_ptr())
+    """An argument of the kernels that take pointers."""
+    kinds = {torch.float16: fx.Float16, torch.float32: fx.Float32}
+    return flyc.from_c_void_p(kinds.get(one.dtype, fx.Uint8), one.data_ptr())
 
 
 def softmax(x: Any) -> Call:
@@ -83,11 +85,7 @@ def layer_norm_backward(dy: Any, x: Any, w: Any) -> Call:
     mean = x.float().mean(-1)
     factor = (x.float().var(-1, correction=0) + 1e-5).rsqrt()
     dx, of_w, of_b = torch.empty_like(x), torch.zeros(x.shape[1]), torch.zeros(x.shape[1])
-    given = [pointer(one) for one in (x, w, dy)] + [
-        flyc.from_c_void_p(fx.Float32, one.data_ptr()) for one in (mean, factor)
-    ]
-    given.append(pointer(dx))
-    given += [flyc.from_c_void_p(fx.Float32, one.data_ptr()) for one in (of_w, of_b)]
+    given = [pointer(one) for one in (x, w, dy, mean, factor, dx, of_w, of_b)]
     return lambda: (launch(*given, len(x)), (dx, of_w, of_b))[1]
 
 
@@ -139,10 +137,12 @@ def matmul(a: Any, b: Any) -> Call:
 
 def attend(causal: bool) -> Solution:
     def solution(q: Any, k: Any, v: Any) -> Call:
-        from kernels.attention.flash_attn_generic import build_flash_attn_func_module_primary as build
+        from kernels.attention import flash_attn_generic
 
         batch, heads, length, d = q.shape
-        launch = build(heads, d, causal, "f16", num_kv_heads=k.shape[1], block_m=128)
+        launch = flash_attn_generic.build_flash_attn_func_module_primary(
+            heads, d, causal, "f16", num_kv_heads=k.shape[1], block_m=128
+        )
         flat = [one.transpose(1, 2).contiguous().view(-1) for one in (q, k, v)]
         out = torch.empty_like(flat[0])
 
@@ -238,9 +238,7 @@ SOLUTIONS: dict[str, Solution] = {
     ),
     "norm_backward(dy, x, w), layer norm": layer_norm_backward,
     "norm_backward(dy, x, w), rms norm": rms_norm_backward,
-    **{
-        f"matmul_preshuffled(a, b), {kind}": preshuffled for kind in ("f16", "bf16", "fp8", "i8")
-    },
+    **{f"matmul_preshuffled(a, b), {kind}": preshuffled for kind in ("f16", "bf16", "fp8", "i8")},
     "conv2d(x, w, padding=1)": convolve,
     "moe_route(logits, 2)": route,
     "moe_sort(experts, 8)": sort,

@@ -114,7 +114,7 @@ def matrices(kind: str, n: int = 256) -> Callable[[str], tuple[torch.Tensor, ...
                 integers(rows, 512, least=-9, below=10, dtype=torch.int8) for rows in (256, n)
             )
         dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "fp8": FP8[target]}[kind]
-        return tuple(normal(rows, 512, dtype=dtype, seed=seed) for seed, rows in enumerate((256, n)))
+        return normal(256, 512, dtype=dtype), normal(n, 512, dtype=dtype, seed=1)
 
     return make
 
@@ -130,8 +130,8 @@ def grouped(a: Any, b: Any, offsets: Any) -> Any:
 
 def heads(d: int, shared: int = 1) -> Callable[[str], tuple[torch.Tensor, ...]]:
     return lambda _: (
-        normal(1, 4, 256, d, seed=0),
-        *(normal(1, 4 // shared, 256, d, seed=seed) for seed in (1, 2)),
+        normal(1, 2, 512, d, seed=0),
+        *(normal(1, 2 // shared, 512, d, seed=seed) for seed in (1, 2)),
     )
 
 
@@ -322,7 +322,9 @@ PROBLEMS: tuple[Problem, ...] = (
     ),
     Problem("paged_attention(q, …)", pages, paged),
     Problem(
-        "rotary_embedding(x, cos, sin)", lambda _: (normal(1, 4, 256, 64), *angles(256, 32)), rotated
+        "rotary_embedding(x, cos, sin)",
+        lambda _: (normal(1, 4, 256, 64), *angles(256, 32)),
+        rotated,
     ),
     Problem("rotary_and_cache(q, k, v, …)", tokens, rotated_and_cached),
 )

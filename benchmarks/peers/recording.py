@@ -3,9 +3,9 @@
     python PROGRAM TARGET FOLDER [NAME...]
 
 Writes the code objects into FOLDER and prints JSON: by the problem's name, its launches (kernel,
-file of the code object, bytes of LDS that the launch adds, and instructions that its waves execute),
-the greatest error, or why there is no solution. The peers' runtimes launch their kernels on the
-emulator, by `fly-run --hip`.
+file of the code object, bytes of LDS that the launch adds, and instructions that its waves
+execute), the greatest error, or why there is no solution. The peers' runtimes launch their kernels
+on the emulator, by `fly-run --hip`.
 """
 
 from __future__ import annotations

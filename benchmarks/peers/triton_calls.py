@@ -125,9 +125,10 @@ def histogram(x: Any) -> Call:
 
 def matmul(a: Any, b: Any) -> Call:
     (m, k), n = a.shape, b.shape[0]
-    kind = {torch.int8: torch.int32}.get(a.dtype, a.dtype if a.dtype.itemsize == 2 else torch.float32)
-    c = torch.empty(m, n, dtype=kind)
-    tiles = {"BM": 128, "BN": 128, "BK": 64 // a.dtype.itemsize * 2, "GROUP": 8, "num_warps": WARPS}
+    kind = a.dtype if a.dtype.itemsize == 2 else torch.float32
+    c = torch.empty(m, n, dtype=torch.int32 if a.dtype is torch.int8 else kind)
+    deep = 128 // a.dtype.itemsize
+    tiles = {"BM": 128, "BN": 128, "BK": deep, "GROUP": 8, "num_warps": WARPS}
     grid = (m // 128 * (n // 128),)
     return lambda: (library.matmul[grid](a, b, c, m, n, k, **tiles), c)[1]
 

@@ -11,12 +11,13 @@ from typing import Any
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import rsqrt
 from fly.kernels.arrays import as_matrix, check_shapes, check_vectors
 from fly.kernels.columns import THREADS, add_up, parts_of
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Matrix, Row, rsqrt, wide_type
+from fly.kernels.rows import Matrix, Row, wide_type
 
 
 def statistics(row, x, eps, centred):

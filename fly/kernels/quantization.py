@@ -8,10 +8,11 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import reciprocal
 from fly.kernels.arrays import as_matrix
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Matrix, Row, reciprocal
+from fly.kernels.rows import Matrix, Row
 
 # The types of 8 bits by torch's names, and the greatest number of each.
 FORMATS = {

@@ -11,19 +11,14 @@ from typing import Any, NamedTuple
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import along
 from fly.kernels.operators import like, operator
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Matrix, Row, reciprocal
+from fly.kernels.rows import Matrix, Row
 
 # The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
 LOWEST = {32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
-LOG2_E = 1.4426950408889634
-
-
-def exp(x):
-    """Returns exp(x). In f32 by the hardware's approximation of exp2, to 2 ulp."""
-    return fx.exp2(x * LOG2_E, fastmath="afn") if x.dtype is fx.Float32 else fx.exp(x)
 
 
 class Normalizer(NamedTuple):

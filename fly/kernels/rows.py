@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import fly.expr as fx
+from fly.kernels.approximations import reciprocal
 from fly.kernels.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -26,10 +27,11 @@ Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
 
 
 class Row:
-    """The row `fx.block_idx.x` of matrices with the same number of columns."""
+    """Row `index`, or that of the block's number, of matrices with the same number of columns."""
 
-    def __init__(self, plan: Plan, columns: Any):
+    def __init__(self, plan: Plan, columns: Any, index: Any = None):
         self.plan, self.columns = plan, columns
+        self.index = fx.block_idx.x if index is None else index
 
     def read(self, tensor: Any, default: float = 0.0) -> Line:
         """The row of a matrix, or a vector that is as long as a row. Elements beyond its end, which
@@ -66,7 +68,8 @@ class Row:
         Bits of numbers without a sign are in their order as integers, and those of NaN above them.
         """
         bits = self.fold(lambda x: _bits(x).reduce("max"), fx.max, line)
-        return fx.block.reduce(bits, "max").bitcast(fx.Float32 if bits.dtype.bits == 32 else fx.Float64)
+        kind = fx.Float32 if bits.dtype.bits == 32 else fx.Float64
+        return fx.block.reduce(bits, "max").bitcast(kind)
 
     def mean(self, line: Line) -> Any:
         """The mean of all elements, for all threads."""
@@ -100,6 +103,7 @@ class Tile:
 
     def __init__(self, row: Row, first: Any):
         self.plan, self.columns, self.first = row.plan, row.columns, first
+        self.index = row.index
 
     def load(self, tensor: Any, default: float) -> Any:
         """Loads the thread's elements: an fx.Vector of `wide_type`."""
@@ -145,7 +149,7 @@ class Tile:
     def _part(self, tensor: Any) -> Any:
         """The thread's elements in memory: as vectors, one after the other."""
         plan = self.plan
-        line = tensor if fx.rank(tensor) == 1 else tensor[fx.block_idx.x, None]
+        line = tensor if fx.rank(tensor) == 1 else tensor[self.index, None]
         start = fx.get_iter(line) + (self.first + fx.thread_idx.x * plan.vector)
         steps = (1, plan.threads * plan.vector)
         return fx.make_view(start, fx.make_layout((plan.vector, plan.vectors), steps))
@@ -166,19 +170,6 @@ class Tile:
 def _bits(x: Any) -> Any:
     """The bits of the magnitudes of a vector."""
     return fx.abs(x).bitcast(fx.Uint32 if x.dtype.bits == 32 else fx.Uint64)
-
-
-def reciprocal(x: Any) -> Any:
-    """1 / x; in f32 by the hardware's approximation, to 1 ulp."""
-    if x.dtype is not fx.Float32:
-        return 1 / x
-    with fx.fastmath("afn"):
-        return 1 / x
-
-
-def rsqrt(x: Any) -> Any:
-    """1 / sqrt(x); in f32 by the hardware's approximation, to 1 ulp."""
-    return fx.rsqrt(x, fastmath="afn" if x.dtype is fx.Float32 else None)
 
 
 def wide_type(dtype: Any) -> Any:
