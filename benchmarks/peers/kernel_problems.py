@@ -14,6 +14,7 @@ import torch.nn.functional as F
 
 EPS = 1e-5
 TOKENS, EXPERTS, CHOSEN = 64, 8, 2
+DEPTH, LENGTH = 2048, 1024  # of matrix products, and of attention
 FP8 = {"gfx942": torch.float8_e4m3fnuz, "gfx950": torch.float8_e4m3fn}
 SHORT = {
     torch.float32: "f32",
@@ -106,15 +107,15 @@ def norm_gradients(centred: bool) -> Callable[..., Any]:
 
 
 def matrices(kind: str, n: int = 256) -> Callable[[str], tuple[torch.Tensor, ...]]:
-    """A of 256 × 512 and Bᵀ of n × 512."""
+    """A of 256 × DEPTH and Bᵀ of n × DEPTH."""
 
     def make(target: str) -> tuple[torch.Tensor, ...]:
         if kind == "i8":
             return tuple(
-                integers(rows, 512, least=-9, below=10, dtype=torch.int8) for rows in (256, n)
+                integers(rows, DEPTH, least=-9, below=10, dtype=torch.int8) for rows in (256, n)
             )
         dtype = {"f16": torch.float16, "bf16": torch.bfloat16, "fp8": FP8[target]}[kind]
-        return normal(256, 512, dtype=dtype), normal(n, 512, dtype=dtype, seed=1)
+        return normal(256, DEPTH, dtype=dtype), normal(n, DEPTH, dtype=dtype, seed=1)
 
     return make
 
@@ -130,8 +131,8 @@ def grouped(a: Any, b: Any, offsets: Any) -> Any:
 
 def heads(d: int, shared: int = 1) -> Callable[[str], tuple[torch.Tensor, ...]]:
     return lambda _: (
-        normal(1, 2, 512, d, seed=0),
-        *(normal(1, 2 // shared, 512, d, seed=seed) for seed in (1, 2)),
+        normal(1, 2, LENGTH, d),
+        *(normal(1, 2 // shared, LENGTH, d, seed=seed) for seed in (1, 2)),
     )
 
 
