@@ -36,7 +36,7 @@ def plan(*matrices: Any) -> Plan:
     """The plan for the rows of matrices with the same number of columns; among them may be vectors
     that are as long as a row.
 
-    An access takes as many elements as each row of each array is aligned to. A thread gets about 8
+    An access takes as many elements as each row of each array is aligned to. A thread gets about 16
     elements, more if rows are long, and the tile is as long as the row if that is possible.
     """
     return _plan(matrices[0].shape[-1], min(map(_aligned, matrices)))

@@ -62,7 +62,6 @@ class Rotation(NamedTuple):
             x, y = x.shuffle(y, ALTERNATING[:WIDTH]), x.shuffle(y, ALTERNATING[WIDTH:])
         return Item(held.first, held.second, x, y)
 
-
     def threads(self, heads: int) -> int:
         """The threads of a block for so many heads: whole waves, no more than it has work for."""
         return max(LANES, min(THREADS, -(-heads * self.items // LANES) * LANES))

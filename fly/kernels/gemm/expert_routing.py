@@ -34,15 +34,20 @@ def route_kernel(
     experts: fx.Tensor,
     k: fx.Constexpr[int],
     lanes: fx.Constexpr[int],
+    whole: fx.Constexpr[bool],
 ):
-    """`lanes` adjacent lanes take a token, each of them OWN adjacent logits."""
+    """`lanes` adjacent lanes take a token, each of them OWN adjacent logits; `whole`: all have so
+    many."""
     place = fx.block_idx.x * LANES + fx.thread_idx.x
     token, first, count = place // lanes, place % lanes * OWN, logits.shape[1]
     row = fx.min(fx.Int64(token), logits.shape[0] - 1)
-    keys = [
-        key_of(logits[row, fx.min(first + i, count - 1)]) if first + i < count else NO_KEY
-        for i in range(OWN)
-    ]
+    if whole:
+        keys = [key_of(logits[row, first + i]) for i in range(OWN)]
+    else:
+        keys = [
+            key_of(logits[row, fx.min(first + i, count - 1)]) if first + i < count else NO_KEY
+            for i in range(OWN)
+        ]
     best, chosen = [], []
     for _ in range(k):
         key = fx.warp.reduce(fx.max(*keys), "max", width=lanes)
@@ -100,6 +105,7 @@ def route(
     k: fx.Constexpr[int],
     lanes: fx.Constexpr[int],
     items: fx.Constexpr[int],
+    whole: fx.Constexpr[bool],
 ):
     """`lanes` lanes for a token, or if that is 0 a block, with `items` logits for each thread."""
     tokens = logits.shape[0]
@@ -107,7 +113,8 @@ def route(
     experts = fx.empty((tokens, k), fx.Int32)
     if lanes:
         grid = fx.ceildiv(tokens * lanes, LANES)
-        route_kernel(logits, weights, experts, k, lanes).launch(grid=grid, block=LANES)
+        arrays = logits, weights, experts
+        route_kernel(*arrays, k, lanes, whole).launch(grid=grid, block=LANES)
     else:
         route_by_block_kernel(logits, weights, experts, k, items).launch(grid=tokens, block=LANES)
     return weights, experts
@@ -135,7 +142,8 @@ def moe_route(logits: Any, k: int) -> Any:
             hint=f"logits are tokens × experts, with k to {MOST_EXPERTS} experts",
         )
     count = logits.shape[1]
-    return route(logits, k, _lanes(count, k), -(-count // LANES))
+    lanes = _lanes(count, k)
+    return route(logits, k, lanes, -(-count // LANES), count == lanes * OWN)
 
 
 def _lanes(count: int, k: int) -> int:
