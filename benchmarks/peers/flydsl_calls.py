@@ -29,9 +29,14 @@ NAMES = {torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32"}
 
 
 def pointer(one: torch.Tensor) -> Any:
-    """An argument of the kernels that take pointers."""
+    """An argument of the kernels that take pointers to elements."""
     kinds = {torch.float16: fx.Float16, torch.float32: fx.Float32}
-    return flyc.from_c_void_p(kinds.get(one.dtype, fx.Uint8), one.data_ptr())
+    return flyc.from_c_void_p(kinds[one.dtype], one.data_ptr())
+
+
+def address(one: torch.Tensor) -> Any:
+    """An argument of the kernels that take pointers to bytes."""
+    return flyc.from_c_void_p(fx.Uint8, one.data_ptr())
 
 
 def softmax(x: Any) -> Call:
@@ -85,8 +90,12 @@ def layer_norm_backward(dy: Any, x: Any, w: Any) -> Call:
     mean = x.float().mean(-1)
     factor = (x.float().var(-1, correction=0) + 1e-5).rsqrt()
     dx, of_w, of_b = torch.empty_like(x), torch.zeros(x.shape[1]), torch.zeros(x.shape[1])
-    given = [pointer(one) for one in (x, w, dy, mean, factor, dx, of_w, of_b)]
-    return lambda: (launch(*given, len(x)), (dx, of_w, of_b))[1]
+
+    def call() -> Any:
+        launch(*map(pointer, (x, w, dy, mean, factor, dx, of_w, of_b)), len(x))
+        return dx, of_w, of_b
+
+    return call
 
 
 def rms_norm_backward(dy: Any, x: Any, w: Any) -> Call:
@@ -205,8 +214,12 @@ def combine(parts: Any, weights: Any) -> Call:
     tokens, chosen, columns = parts.shape
     launch = compile_moe_reduction(topk=chosen, model_dim=columns, dtype_str="f16")
     y, none = torch.empty(tokens, columns, dtype=parts.dtype), torch.empty(1, dtype=torch.int32)
-    given = [flyc.from_c_void_p(fx.Uint8, one.data_ptr()) for one in (parts, y, none, none)]
-    return lambda: (launch(*given, tokens, STREAM), y)[1]
+
+    def call() -> Any:
+        launch(*map(address, (parts, y, none, none)), tokens, STREAM)
+        return y
+
+    return call
 
 
 def rotate_and_cache(*made: Any) -> Call:

@@ -89,7 +89,8 @@ def rms_norm(x: Any, w: Any) -> Any:
 
 
 def quantized(y: Any) -> Any:
-    """The values, and the scales of rows; values are compared to half a step and rounding."""
+    """The values, and the scales of rows. FlyDSL rounds towards 0: by up to a step, and more after
+    sums of f16."""
     scales = y.abs().amax(-1) / 127
     return y / scales[:, None], scales
 
@@ -245,19 +246,19 @@ PROBLEMS: tuple[Problem, ...] = (
         'layer_norm_quantized(x, "int8", w, b)',
         rows_and_vectors(1, 2),
         lambda x, w, b: quantized(layer_norm(x, w, b)),
-        1.01,
+        1.1,
     ),
     Problem(
         'rms_norm_quantized(x, "int8", w)',
         rows_and_vectors(1, 1),
         lambda x, w: quantized(rms_norm(x, w)),
-        1.01,
+        1.1,
     ),
     Problem(
         'add_rms_norm_quantized(x, r, "int8", w)',
         rows_and_vectors(2, 1),
         lambda x, r, w: (*quantized(rms_norm(x + r, w)), x + r),
-        1.01,
+        1.1,
     ),
     Problem('quantize_rows(x, "int8")', rows(), quantized, 0.6),
     Problem(
