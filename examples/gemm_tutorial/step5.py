@@ -66,7 +66,9 @@ def gemm_kernel(
     stage = 0
     for step in range(1, A.shape[1] // TILE_K):
         load(step)  # starts to load, into registers
+        fx.rocdl.sched_barrier(0)  # LLVM moves no instructions across it
         multiply(stage)
+        fx.rocdl.sched_barrier(0)
         stage = 1 - stage
         store(stage)  # waits for what was loaded
     multiply(stage)

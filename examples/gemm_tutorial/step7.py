@@ -61,7 +61,9 @@ def gemm_kernel(
 
     def next_step(step, stage):
         load(step, 1 - stage)  # starts to load, into registers
+        fx.rocdl.sched_barrier(0)  # LLVM moves no instructions across it
         multiply(stage)
+        fx.rocdl.sched_barrier(0)
         store(1 - stage)  # waits for what was loaded
 
     steps = A.shape[1] // TILE_K
