@@ -88,8 +88,8 @@ def rotated_rows(q: Any, k: Any, v: Any, cos: Any, sin: Any, positions: Any, *_:
     return rotated(q, *chosen), rotated(k, *chosen)
 
 
-# The call as it is shown, its arguments, the function, and torch's.
-Row = tuple[str, tuple[Any, ...], Callable[..., Any], Callable[..., Any]]
+# The call as it is shown, its arguments, the function, and torch's if it has one.
+Row = tuple[str, tuple[Any, ...], Callable[..., Any], Callable[..., Any] | None]
 CALLS: tuple[Row, ...] = (
     ("softmax(x)", (ROWS,), kernels.softmax, lambda x: x.softmax(-1)),
     ("log_softmax(x)", (ROWS,), kernels.log_softmax, lambda x: x.log_softmax(-1)),
