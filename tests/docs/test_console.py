@@ -20,7 +20,11 @@ DOCS = (page for page in (ROOT / "docs").rglob("*.md") if page.name != "plugins.
 PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *DOCS])
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def name(page: Path) -> str:
+    return page.relative_to(ROOT).as_posix().removeprefix("docs/")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_console_blocks(page: Path, tmp_path: Path, handlers: Path):
     (tmp_path / "examples").symlink_to(ROOT / "examples")
     (tmp_path / ".cache").mkdir()
@@ -45,7 +49,7 @@ def test_console_blocks(page: Path, tmp_path: Path, handlers: Path):
         )
         printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
         assert pattern(expected).fullmatch(printed), (
-            f"{page.name}: $ {command}\nexpected:\n{expected}\nprinted:\n{printed}"
+            f"{name(page)}: $ {command}\nexpected:\n{expected}\nprinted:\n{printed}"
         )
 
 
