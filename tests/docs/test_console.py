@@ -7,6 +7,7 @@ install) is marked `sh` or `text`.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
