@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
+from fly.kernels.row_plans import Plan
 
-THREADS = 64  # of a block; each has one column
+THREADS = 64  # of a block
+WIDEST = 4  # columns of a thread, whose sums are stored as f32
 MOST_PARTS, LEAST_ROWS = 64, 16  # of a part
 
 
@@ -14,6 +16,12 @@ def parts_of(rows):
     """Returns the number of parts of so many rows, and the rows of a part, in a host function."""
     parts = fx.max(1, fx.min(MOST_PARTS, fx.ceildiv(rows, LEAST_ROWS)))
     return parts, fx.ceildiv(rows, parts)
+
+
+def column_plan(columns: int, vector: int) -> Plan:
+    """How blocks take the columns of matrices, in vectors of so many adjacent elements at most."""
+    vector = min(vector, WIDEST)
+    return Plan(THREADS, vector, 1, False, columns % (THREADS * vector) == 0)
 
 
 @fly.kernel

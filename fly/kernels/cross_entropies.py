@@ -8,10 +8,11 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import exp
 from fly.kernels.arrays import as_matrix, contiguous
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.row_softmax import Normalizer, exp
+from fly.kernels.row_softmax import Normalizer
 from fly.kernels.rows import Matrix, Row, wide_type
 
 

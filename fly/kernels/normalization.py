@@ -11,19 +11,20 @@ from typing import Any
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import rsqrt
 from fly.kernels.arrays import as_matrix, check_shapes, check_vectors
-from fly.kernels.columns import THREADS, add_up, parts_of
+from fly.kernels.columns import THREADS, add_up, column_plan, parts_of
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Matrix, Row, wide_type
+from fly.kernels.rows import Matrix, Row, Tile, wide_type
 
 
 def statistics(row, x, eps, centred):
     """Returns what is subtracted from a row, and the factor 1 / sqrt(variance + eps)."""
     mean = row.mean(x) if centred else 0.0
     variance = row.mean(row.map(lambda x: (x - mean) * (x - mean), x))
-    return mean, fx.rsqrt(variance + eps.to(variance.dtype))
+    return mean, rsqrt(variance + eps.to(variance.dtype))
 
 
 def applied(row, function, x, parameter):
@@ -109,17 +110,20 @@ def parameters_backward_kernel(
     dweight: fx.Tensor,
     dbias: fx.Tensor,
     rows: fx.Int32,
+    plan: fx.Constexpr[Plan],
 ):
-    """Sums over `rows` rows, of one column each thread."""
-    column, part = fx.block_idx.x * THREADS + fx.thread_idx.x, fx.block_idx.y
-    first = fx.Int64(part) * rows
-    if column < X.shape[1]:
-        weight = bias = dweight.dtype(0)
-        for row in range(first, min(first + rows, X.shape[0])):
-            dy = dY[row, column].to(dweight.dtype)
-            weight += dy * (X[row, column] - means[row]) * factors[row]
-            bias += dy
-        dweight[part, column], dbias[part, column] = weight, bias
+    """Sums over `rows` rows, of a vector of columns each thread."""
+    part, columns, first = fx.block_idx.y, X.shape[1], fx.block_idx.x * plan.tile
+    start = fx.Int64(part) * rows
+    weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
+    for row in range(start, min(start + rows, X.shape[0])):
+        tile = Tile(Row(plan, columns, row), first)
+        dy, x = tile.load(dY, 0.0), tile.load(X, 0.0)
+        weight += dy * (x - means[row]) * factors[row]
+        bias += dy
+    made = Tile(Row(plan, columns, part), first)
+    made.store(dweight, weight)
+    made.store(dbias, bias)
 
 
 @fly.jit
@@ -129,6 +133,7 @@ def norm_backward_rows(
     eps: fx.Float64,
     centred: fx.Constexpr[bool],
     plan: fx.Constexpr[Plan],
+    of_columns: fx.Constexpr[Plan],
     weight=None,
 ):
     rows, columns = X.shape
@@ -142,9 +147,9 @@ def norm_backward_rows(
         return dX, fx.empty(0, X.dtype), fx.empty(0, X.dtype)
     parts, rows_of_part = parts_of(rows)
     dweight, dbias = fx.empty((parts, columns), wide), fx.empty((parts, columns), wide)
-    parameters_backward_kernel(dY, X, means, factors, dweight, dbias, rows_of_part).launch(
-        grid=(fx.ceildiv(columns, THREADS), parts), block=THREADS
-    )
+    parameters_backward_kernel(
+        dY, X, means, factors, dweight, dbias, rows_of_part, of_columns
+    ).launch(grid=(fx.ceildiv(columns, of_columns.tile), parts), block=THREADS)
     return dX, add_up(dweight, weight.dtype), add_up(dbias, weight.dtype)
 
 
@@ -277,7 +282,9 @@ def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool)
     check_vectors(x, weight=weight)
     matrices = as_matrix(gradient), as_matrix(x)
     vectors = [] if weight is None else [weight]
-    dx, *others = norm_backward_rows(*matrices, eps, centred, plan(*matrices, *vectors), weight)
+    of_rows = plan(*matrices, *vectors)
+    of_columns = column_plan(x.shape[-1], of_rows.vector)
+    dx, *others = norm_backward_rows(*matrices, eps, centred, of_rows, of_columns, weight)
     return dx.reshape(x.shape), *others
 
 

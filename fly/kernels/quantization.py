@@ -8,6 +8,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import reciprocal
 from fly.kernels.arrays import as_matrix
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
@@ -23,6 +24,9 @@ FORMATS = {
 }
 
 
+GREATEST = 3.4028234663852886e38  # number of f32
+
+
 def format_of(dtype: str) -> Any:
     """The element type of a name. UsageError for others."""
     if dtype not in FORMATS:
@@ -34,18 +38,20 @@ def quantized(row, x, dtype, scales):
     """Stores the scale of a row to `scales`, and returns the row divided by it, in a kernel: its
     greatest magnitude becomes the greatest number of `dtype`."""
     (limit,) = (most for kind, most in FORMATS.values() if kind is dtype)
-    most = row.maximum(row.map(fx.abs, x))
-    scale = most / limit
+    most = row.magnitude(x)
+    scale = most * (1 / limit)
     if fx.thread_idx.x == 0:
         scales[fx.block_idx.x] = scale.to(scales.dtype)
-    inverse = fx.where(most > 0, limit / most, 0.0)
+    # Finite, so that a row of zeros or of the smallest numbers stays in the range.
+    inverse = fx.minnumf(limit * reciprocal(most), GREATEST)
     return row.map(lambda x: converted(x * inverse, dtype), x)
 
 
 def converted(values, dtype):
-    """Returns numbers rounded to the nearest of a type, within its range."""
-    rounding = "to_nearest_even" if dtype is fx.Int8 else None
-    return values.to(dtype, rounding=rounding, saturate=True)
+    """Returns numbers rounded to the nearest of a type; as Int8 they are within its range."""
+    if dtype is fx.Int8:
+        return values.to(dtype, rounding="to_nearest_even")
+    return values.to(dtype, saturate=True)
 
 
 @fly.kernel
@@ -76,7 +82,8 @@ def quantize_rows(x: Any, dtype: str) -> Any:
     x: of a floating-point type, of one or more dimensions. dtype: torch's name of a type of 8 bits.
     y: of that type and of x's shape; scales: of f32, one for each row along the last dimension, so
     that its greatest magnitude becomes the greatest number of the type. The scale of a row of zeros
-    is 0. A row with NaN or an infinity has such a scale. Rounding is to nearest, ties to even.
+    is 0. A row with NaN or an infinity has such a scale, and its y is not specified. Rounding is to
+    nearest, ties to even.
     """
     matrix = as_matrix(x)
     y, scales = quantize_matrix(matrix, format_of(dtype), plan(matrix))

@@ -10,7 +10,7 @@ from fly.kernels.arrays import address, strides
 
 WIDEST = 16  # bytes of an access
 LANES = 64  # of the widest wave: blocks are whole waves on every target
-ITEMS, MOST_ITEMS = 8, 32  # of a thread, at least and at most: they are in registers
+ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
 
 
@@ -37,8 +37,8 @@ def plan(*matrices: Any) -> Plan:
     that are as long as a row.
 
     An access takes as many elements as each row of each array is aligned to. The tile is as long as
-    the row if that is possible. A block has 256 threads; fewer for rows of less than 2048 elements,
-    where a thread has 8, and more for those of over 8192, where it has 32. (benchmarks/h200 has the
+    the row if that is possible. A block has 256 threads; fewer for rows of less than 4096 elements,
+    where a thread has 16, and more for those of over 8192, where it has 32. (benchmarks/h200 has the
     rates of other numbers.)
     """
     return _plan(matrices[0].shape[-1], min(map(_aligned, matrices)))

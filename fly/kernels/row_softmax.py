@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import along
 from fly.kernels.operators import like, operator
 from fly.kernels.row_plans import Plan, plan
@@ -18,12 +19,6 @@ from fly.kernels.rows import Matrix, Row
 
 # The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
 LOWEST = {32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
-LOG2_E = 1.4426950408889634
-
-
-def exp(x):
-    """Returns exp(x). In f32 by the hardware's approximation of exp2, to 2 ulp."""
-    return fx.exp2(x * LOG2_E, fastmath="afn") if x.dtype is fx.Float32 else fx.exp(x)
 
 
 class Normalizer(NamedTuple):
@@ -35,13 +30,13 @@ class Normalizer(NamedTuple):
 
     @classmethod
     def of(cls, numbers: Any) -> Normalizer:
-        """The normalizer of a vector."""
-        bound = fx.maximum(numbers.reduce("max"), LOWEST[numbers.dtype.bits])
+        """The normalizer of a vector. The bound ignores NaN, which the sum has then."""
+        bound = fx.maxnumf(LOWEST[numbers.dtype.bits], *numbers)
         return cls(bound, exp(numbers - bound).reduce("add"))
 
     def merge(self, other: Normalizer) -> Normalizer:
         """The normalizer of both sets of numbers."""
-        bound = fx.maximum(self.bound, other.bound)
+        bound = fx.maxnumf(self.bound, other.bound)
         own, others = (one.total * exp(one.bound - bound) for one in (self, other))
         return Normalizer(bound, own + others)
 
@@ -54,7 +49,7 @@ class Normalizer(NamedTuple):
         """The softmax of some of the numbers, or its logarithm."""
         if log:
             return (numbers - self.bound) - fx.log(self.total)
-        return exp(numbers - self.bound) * (1 / self.total)
+        return exp(numbers - self.bound) * reciprocal(self.total)
 
 
 @fly.kernel

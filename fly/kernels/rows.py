@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import fly.expr as fx
+from fly.kernels.approximations import reciprocal
 from fly.kernels.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -26,10 +27,11 @@ Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
 
 
 class Row:
-    """The row `fx.block_idx.x` of matrices with the same number of columns."""
+    """Row `index`, or that of the block's number, of matrices with the same number of columns."""
 
-    def __init__(self, plan: Plan, columns: Any):
+    def __init__(self, plan: Plan, columns: Any, index: Any = None):
         self.plan, self.columns = plan, columns
+        self.index = fx.block_idx.x if index is None else index
 
     def read(self, tensor: Any, default: float = 0.0) -> Line:
         """The row of a matrix, or a vector that is as long as a row. Elements beyond its end, which
@@ -60,13 +62,19 @@ class Row:
                 own += Tile(self, first).within(line.at(first)).reduce("add")
         return fx.block.reduce(own)
 
-    def maximum(self, line: Line) -> Any:
-        """The greatest of all elements and 0, for all threads; NaN if one is NaN."""
-        return fx.block.reduce(self.fold(lambda x: x.reduce("max"), fx.maximum, line), "max")
+    def magnitude(self, line: Line) -> Any:
+        """The greatest magnitude of all elements, for all threads; NaN if one is NaN.
+
+        Bits of numbers without a sign are in their order as integers, and those of NaN above them.
+        """
+        bits = self.fold(lambda x: _bits(x).reduce("max"), fx.max, line)
+        kind = fx.Float32 if bits.dtype.bits == 32 else fx.Float64
+        return fx.block.reduce(bits, "max").bitcast(kind)
 
     def mean(self, line: Line) -> Any:
         """The mean of all elements, for all threads."""
-        return self.sum(line) / self.columns
+        total = self.sum(line)
+        return total * reciprocal(total.dtype(self.columns))
 
     def write(self, tensor: Any, line: Line) -> None:
         """Stores all elements to the row of a matrix."""
@@ -95,6 +103,7 @@ class Tile:
 
     def __init__(self, row: Row, first: Any):
         self.plan, self.columns, self.first = row.plan, row.columns, first
+        self.index = row.index
 
     def load(self, tensor: Any, default: float) -> Any:
         """Loads the thread's elements: an fx.Vector of `wide_type`."""
@@ -140,7 +149,7 @@ class Tile:
     def _part(self, tensor: Any) -> Any:
         """The thread's elements in memory: as vectors, one after the other."""
         plan = self.plan
-        line = tensor if fx.rank(tensor) == 1 else tensor[fx.block_idx.x, None]
+        line = tensor if fx.rank(tensor) == 1 else tensor[self.index, None]
         start = fx.get_iter(line) + (self.first + fx.thread_idx.x * plan.vector)
         steps = (1, plan.threads * plan.vector)
         return fx.make_view(start, fx.make_layout((plan.vector, plan.vectors), steps))
@@ -156,6 +165,11 @@ class Tile:
         for i in fx.range_constexpr(self.plan.vectors):
             inside[i] = self._place(i) < self.columns
         return inside
+
+
+def _bits(x: Any) -> Any:
+    """The bits of the magnitudes of a vector."""
+    return fx.abs(x).bitcast(fx.Uint32 if x.dtype.bits == 32 else fx.Uint64)
 
 
 def wide_type(dtype: Any) -> Any:

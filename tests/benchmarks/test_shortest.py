@@ -94,6 +94,13 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
             "none is": "5 % above",
         },
     ),
+    "kernel_quality": (
+        "--target gfx950 --only ^softmax",
+        {
+            "gfx950: fly / FlyDSL / Triton": "",
+            "| `softmax(x)`": r"\| [1-9]\d*,\d+ / – / – \| .* \| 0 / – / – \|",
+        },
+    ),
     "emulator": (
         "--repeats 1 --kernels vector_add",
         {

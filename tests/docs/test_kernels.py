@@ -85,3 +85,25 @@ def test_costs_are_measured():
 
     written = costs.PAGE.read_text(encoding="utf-8").split(costs.FIRST)[1].split(costs.LAST)[0]
     assert counts(written) == counts(costs.table())
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_costs_beside_peers_are_measured(target, tmp_path):
+    """Ours are counted again, the first of each cell."""
+    pytest.importorskip("torch")
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    import kernel_quality
+
+    program = ROOT / "benchmarks" / "peers" / "fly_calls.py"
+    command = [sys.executable, program, target, tmp_path / "code"]
+    found = {"fly": kernel_quality.solve("fly", command, {}, target, tmp_path / "code")}
+
+    def own(table: str) -> list[list[str]]:
+        rows = [line.split(" | ") for line in table.splitlines()]
+        return [[cell.split(" / ")[0].replace("*", "") for cell in row] for row in rows]
+
+    first, last = (mark.format(target) for mark in (kernel_quality.FIRST, kernel_quality.LAST))
+    written = kernel_quality.PAGE.read_text(encoding="utf-8").split(first)[1].split(last)[0]
+    assert own(written) == own(kernel_quality.table(found))
+    assert kernel_quality.report(found, target) == []

@@ -91,6 +91,22 @@ def test_each_group_has_its_own_matrix(target):
     assert torch.equal(made[:, 0], 16 * torch.arange(1.0, 5.0).repeat_interleave(sizes).half())
 
 
+@pytest.mark.parametrize(("experts", "k"), [(8, 8), (12, 4), (300, 4)])
+def test_routes_of_equal_and_infinite_logits(target, experts, k):
+    inf, nan = float("inf"), float("nan")
+    logits = torch.full((3, experts), -inf)
+    logits[0, 2:6] = torch.tensor([0.0, -0.0, 1.0, 1.0])
+    logits[1, 3] = -3.0
+    logits[2, 5] = nan
+    weights, chosen = moe_route(logits, k)
+    rest = [i for i in range(experts) if i not in (2, 3, 4, 5)]
+    assert chosen[0].tolist() == [4, 5, 2, 3, *rest][:k]
+    assert chosen[1].tolist() == [3, *(i for i in range(experts) if i != 3)][:k]
+    assert chosen[2].tolist() == [5, *(i for i in range(experts) if i != 5)][:k]
+    assert weights[1].tolist() == [1.0] + [0.0] * (k - 1)
+    assert weights[2].isnan().all()
+
+
 ROUTED = [
     # tokens, experts, k
     (5, 8, 2),
@@ -103,6 +119,10 @@ ROUTED = [
     (33, 7, 7),
     (4, 128, 6),
     (257, 3, 2),
+    (70, 16, 3),
+    (2, 256, 8),
+    (3, 16, 9),
+    (2, 300, 2),
 ]
 
 

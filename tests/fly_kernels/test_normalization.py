@@ -167,6 +167,16 @@ def test_rows_without_a_scale(target):
     assert scales[1] == float("inf")
 
 
+@pytest.mark.parametrize("greatest", [1e-44, 1e-40, 1e-38, 1e-36, 3e38])
+def test_eight_bits_of_small_and_great_numbers(target, greatest):
+    x = greatest * torch.tensor([[1.0, -1.0, 0.5, 0.0]])
+    y, scales = quantize_rows(x, "int8")
+    found = y.double() * scales.double()
+    assert ((found - x.double()).abs() <= x.double().abs() + 1e-45).all()
+    if greatest > 1e-37:
+        assert y.tolist() in ([[127, -127, 64, 0]], [[127, -127, 63, 0]])
+
+
 def test_eight_bits_of_numpy(target):
     x = np.random.default_rng(6).standard_normal((3, 20), np.float32)
     y, scales = quantize_rows(x, "int8")

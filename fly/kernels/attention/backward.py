@@ -13,11 +13,11 @@ same order in each run.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.problem import (
     Keys,
     Numbers,
@@ -38,7 +38,6 @@ from fly.kernels.attention.tiles import (
 )
 from fly.kernels.attention.vectors import WIDTH, load_vector
 
-LOG2_E = math.log2(math.e)
 DELTA_THREADS = 256
 
 
@@ -64,7 +63,7 @@ def delta_kernel(
 
 def gradients_of_scores(s: Any, dp: Any, lse: Any, delta: Any, seen: Any) -> tuple[Any, Any]:
     """P and dS, of one score. `lse` is a logarithm to base 2, as are scores."""
-    p = fx.where(seen, fx.exp2(s - lse), 0.0)
+    p = fx.where(seen, exp2(s - lse), 0.0)
     return p, p * (dp - delta)
 
 

@@ -10,17 +10,16 @@ alone: results are the same in each run, and beside any other sequences.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
 
 PIECE = 256  # keys
 MOST_HEADS = 8  # query heads of a wave: each has 16 numbers in registers of a thread
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
-LOG2_E = math.log2(math.e)
 THREADS = 64  # of a block: one wave, or two of 32 lanes that share nothing
 
 Rows = fx.Tensor[fx.Float, "sequences", "heads", None]
@@ -44,8 +43,8 @@ class Softmax(NamedTuple):
 
     def merge(self, other: Softmax) -> Softmax:
         """Over the keys of both."""
-        bound = fx.maximum(self.bound, other.bound)
-        own, others = fx.exp2(self.bound - bound), fx.exp2(other.bound - bound)
+        bound = fx.maxnumf(self.bound, other.bound)
+        own, others = exp2(self.bound - bound), exp2(other.bound - bound)
         total = self.total * own + other.total * others
         return Softmax(bound, total, self.sums * own + other.sums * others)
 

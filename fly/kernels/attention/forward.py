@@ -6,11 +6,11 @@ online softmax (Dao, "FlashAttention-2", arXiv:2307.08691).
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
 from fly.kernels.attention.tiles import (
     OWN,
@@ -24,7 +24,6 @@ from fly.kernels.attention.tiles import (
 )
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
-LOG2_E = math.log2(math.e)
 
 
 @fly.kernel
@@ -70,9 +69,10 @@ def attention_kernel(
                 if not part.sees(first_query + query, first_key + key):
                     s[i] = float("-inf")
         before = bound
-        bound = fx.maximum(before, across_rows(s.load().reduce("max"), fx.maximum))
-        exponentials = fx.exp2(s.load() - bound)
-        shrink = fx.exp2(before - bound)
+        # NaN is not in the bound, but in the sum and, by its weight, in all numbers of the row.
+        bound = across_rows(fx.maxnumf(before, *s.load()), fx.maxnumf)
+        exponentials = exp2(s.load() - bound)
+        shrink = exp2(before - bound)
         total = total * shrink + exponentials.reduce("add")
         sums.scale(shrink)
         sums.add(values, weights.of(exponentials, scores))

@@ -81,7 +81,8 @@ def rotary_and_cache(
     rotation = _rotation(q, cos, sin, interleaved)
     _check(q, k, v, positions, k_cache, v_cache, slots)
     rows = [for_loads(one) for one in (q, k, v, cos, sin)]
-    made = rotate_and_cache(*rows, positions, k_cache, v_cache, slots, rotation)
+    threads = rotation.threads(q.shape[1] + 2 * k.shape[1])
+    made = rotate_and_cache(*rows, positions, k_cache, v_cache, slots, rotation, threads)
     return tuple(typed(one, q) for one in made)
 
 

@@ -14,7 +14,7 @@ import fly.expr as fx
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
 
 ITEM = 2 * WIDTH  # elements of a thread
-THREADS = 256
+THREADS, LANES = 256, 64
 EVEN, ODD = list(range(0, ITEM, 2)), list(range(1, ITEM, 2))
 ALTERNATING = [place for i in range(WIDTH) for place in (i, i + WIDTH)]
 
@@ -62,6 +62,10 @@ class Rotation(NamedTuple):
             x, y = x.shuffle(y, ALTERNATING[:WIDTH]), x.shuffle(y, ALTERNATING[WIDTH:])
         return Item(held.first, held.second, x, y)
 
+    def threads(self, heads: int) -> int:
+        """The threads of a block for so many heads: whole waves, no more than it has work for."""
+        return max(LANES, min(THREADS, -(-heads * self.items // LANES) * LANES))
+
 
 class Item(NamedTuple):
     """A thread's elements: two vectors, from `first` and from `second` on."""
@@ -104,14 +108,16 @@ def rotary_cache_kernel(
     rotated_q: fx.Tensor,
     rotated_k: fx.Tensor,
     rotation: fx.Constexpr[Rotation],
+    threads: fx.Constexpr[int],
 ):
     """A block takes heads of a token: first those of Q, then those of K and V."""
-    index = fx.block_idx.x * THREADS + fx.thread_idx.x
+    index = fx.block_idx.x * threads + fx.thread_idx.x
     head, item, token = index // rotation.items, index % rotation.items, fx.block_idx.y
     heads, kv_heads = Q.shape[1], K.shape[1]
     angles = cos[positions[token], None], sin[positions[token], None]
-    slot = slots[token]
-    place = slot // k_cache.shape[1], slot % k_cache.shape[1]
+    slot, size = slots[token], slots.dtype(k_cache.shape[1])
+    page = slot // size
+    place = page, slot - page * size
     if head < heads:
         held = rotation.load(Q[token, head, None], item)
         rotation.apply(item, held, *angles).store(rotated_q[token, head, None])
@@ -149,10 +155,12 @@ def rotate_and_cache(
     v_cache: Cache,
     slots: Places,
     rotation: fx.Constexpr[Rotation],
+    threads: fx.Constexpr[int],
 ):
     rotated_q, rotated_k = fx.empty(Q.shape, Q.dtype), fx.empty(K.shape, K.dtype)
     items = (Q.shape[1] + 2 * K.shape[1]) * rotation.items
-    rotary_cache_kernel(
-        Q, K, V, cos, sin, positions, k_cache, v_cache, slots, rotated_q, rotated_k, rotation
-    ).launch(grid=(fx.ceildiv(items, THREADS), Q.shape[0]), block=THREADS)
+    arrays = (Q, K, V, cos, sin, positions, k_cache, v_cache, slots, rotated_q, rotated_k)
+    rotary_cache_kernel(*arrays, rotation, threads).launch(
+        grid=(fx.ceildiv(items, threads), Q.shape[0]), block=threads
+    )
     return rotated_q, rotated_k

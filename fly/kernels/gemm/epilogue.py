@@ -78,7 +78,10 @@ class Output:
     def __init__(self, epilogue: Epilogue, product: Any, tile: tuple[int, int], extents: Any):
         """`tile` is the rows and columns of a tile, `extents` how many of both there are in C from
         the tile's first element on."""
-        self.epilogue, self.extents = epilogue, extents
+        self.epilogue = epilogue
+        self.extents = [
+            fx.Int32(fx.min(extent, most)) for extent, most in zip(extents, tile, strict=True)
+        ]
         vector = math.gcd(epilogue.vector, _run(product.mma_atom))
         self.vector = min(vector, WIDEST * 8 // EVERY[epilogue.out].bits)
         rows, columns = tile
@@ -111,23 +114,26 @@ class Output:
             values = epilogue.apply(held.load(), own_bias, own_addend, alpha, beta)
             made = fx.make_fragment_like(held, out.start.dtype)
             made.store(values)
-            offsets = _offsets(places, out.step)
-            fx.scatter(self._atom(epilogue.out), made, out.start, offsets, pred=inside)
+            start, offsets = _offsets(out.start, places, out.step)
+            fx.scatter(self._atom(epilogue.out), made, start, offsets, pred=inside)
 
     def _load(self, start: Any, step: Any, places: Any, like: Any, inside: Any) -> Any:
         loaded = fx.make_fragment_like(like, start.dtype)
         loaded.fill(0)
-        offsets = _offsets(places, step)
+        start, offsets = _offsets(start, places, step)
         fx.gather(self._atom(start.dtype.name), start, offsets, loaded, pred=inside)
         return loaded.load()
 
 
-def _offsets(places: Any, step: Any) -> Any:
+def _offsets(start: Any, places: Any, step: Any) -> tuple[Any, Any]:
+    """The address of the first access, and the distances of all from it, which LLVM finds to be
+    constants for one row."""
     offsets = fx.make_fragment_like(places, fx.Int64)
+    first_column, first_row = places[0].unpack()
     for i in fx.range_constexpr(fx.size(offsets)):
         column, row = places[i].unpack()
-        offsets[i] = fx.Int64(row) * step + fx.Int64(column)
-    return offsets
+        offsets[i] = fx.Int64(row - first_row) * step + fx.Int64(column - first_column)
+    return start + (fx.Int64(first_row) * step + fx.Int64(first_column)), offsets
 
 
 def _run(atom: Any) -> int:

@@ -13,6 +13,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
+from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import contiguous
 from fly.kernels.operators import operator
 
@@ -20,6 +21,9 @@ Logits = fx.Tensor[fx.Float, "T", fx.sym_int32("E")]
 Choices = fx.Tensor[fx.Int32, fx.sym_int32("n")]
 LANES = 64  # of the block of a token: one wave, or two of 32
 BLOCK = 256
+OWN = 8  # logits of a lane
+MOST_LANES, MOST_CHOSEN = 32, 8  # of a token, if lanes take it
+LAST, NO_KEY = 2**31 - 1, -(2**31)
 MOST_EXPERTS = 1024  # so many counts one block adds up
 
 
@@ -29,16 +33,69 @@ def route_kernel(
     weights: fx.Tensor,
     experts: fx.Tensor,
     k: fx.Constexpr[int],
+    lanes: fx.Constexpr[int],
+    whole: fx.Constexpr[bool],
+):
+    """`lanes` adjacent lanes take a token, each of them OWN adjacent logits; `whole`: all have so
+    many."""
+    place = fx.block_idx.x * LANES + fx.thread_idx.x
+    token, first, count = place // lanes, place % lanes * OWN, logits.shape[1]
+    row = fx.min(fx.Int64(token), logits.shape[0] - 1)
+    if whole:
+        keys = [key_of(logits[row, first + i]) for i in range(OWN)]
+    else:
+        keys = [
+            key_of(logits[row, fx.min(first + i, count - 1)]) if first + i < count else NO_KEY
+            for i in range(OWN)
+        ]
+    best, chosen = [], []
+    for _ in range(k):
+        key = fx.warp.reduce(fx.max(*keys), "max", width=lanes)
+        own = fx.Int32(LAST)
+        for i in reversed(range(OWN)):
+            own = fx.where(keys[i] == key, first + i, own)
+        expert = fx.warp.reduce(own, "min", width=lanes)
+        keys = [fx.where(expert == first + i, NO_KEY, one) for i, one in enumerate(keys)]
+        best.append(logit_of(key))
+        chosen.append(expert)
+    powers = [exp(logit - best[0]) for logit in best]
+    share = reciprocal(sum(powers))
+    if (first == 0) & (token < logits.shape[0]):
+        for i in fx.range_constexpr(k):
+            weights[token, i] = powers[i] * share
+            experts[token, i] = chosen[i]
+
+
+def key_of(logit):
+    """Returns an integer that orders logits; that of NaN is the greatest, and NO_KEY is less than
+    all."""
+    number = logit.to(fx.Float32)
+    bits = (number + 0.0).bitcast(fx.Int32)  # -0.0 + 0.0 is 0.0
+    return fx.where(fx.isnan(number), LAST, fx.where(bits >= 0, bits, bits ^ LAST))
+
+
+def logit_of(key):
+    """Returns the logit that has a key."""
+    return fx.where(key >= 0, key, key ^ LAST).bitcast(fx.Float32)
+
+
+@fly.kernel
+def route_by_block_kernel(
+    logits: fx.Tensor,
+    weights: fx.Tensor,
+    experts: fx.Tensor,
+    k: fx.Constexpr[int],
     items: fx.Constexpr[int],
 ):
+    """A block takes a token, for more experts than a wave takes, or for a great k."""
     token, count = fx.block_idx.x, logits.shape[1]
     own = fx.block.load(logits[token, None], items, valid=count)
     best, places = fx.block.top_k(own, k, valid=count)
-    powers = [fx.exp(logit.to(fx.Float32) - best[0].to(fx.Float32)) for logit in best]
-    total = sum(powers)
+    powers = [exp(logit.to(fx.Float32) - best[0].to(fx.Float32)) for logit in best]
+    share = reciprocal(sum(powers))
     if fx.thread_idx.x == 0:
         for i in fx.range_constexpr(k):
-            weights[token, i] = powers[i] / total
+            weights[token, i] = powers[i] * share
             experts[token, i] = places[i]
 
 
@@ -46,11 +103,20 @@ def route_kernel(
 def route(
     logits: Logits,
     k: fx.Constexpr[int],
+    lanes: fx.Constexpr[int],
     items: fx.Constexpr[int],
+    whole: fx.Constexpr[bool],
 ):
-    weights = fx.empty((logits.shape[0], k), fx.Float32)
-    experts = fx.empty((logits.shape[0], k), fx.Int32)
-    route_kernel(logits, weights, experts, k, items).launch(grid=logits.shape[0], block=LANES)
+    """`lanes` lanes for a token, or if that is 0 a block, with `items` logits for each thread."""
+    tokens = logits.shape[0]
+    weights = fx.empty((tokens, k), fx.Float32)
+    experts = fx.empty((tokens, k), fx.Int32)
+    if lanes:
+        grid = fx.ceildiv(tokens * lanes, LANES)
+        arrays = logits, weights, experts
+        route_kernel(*arrays, k, lanes, whole).launch(grid=grid, block=LANES)
+    else:
+        route_by_block_kernel(logits, weights, experts, k, items).launch(grid=tokens, block=LANES)
     return weights, experts
 
 
@@ -75,7 +141,15 @@ def moe_route(logits: Any, k: int) -> Any:
             f"k is {k} and logits have shape {shape}",
             hint=f"logits are tokens × experts, with k to {MOST_EXPERTS} experts",
         )
-    return route(logits, k, -(-logits.shape[1] // LANES))
+    count = logits.shape[1]
+    lanes = _lanes(count, k)
+    return route(logits, k, lanes, -(-count // LANES), count == lanes * OWN)
+
+
+def _lanes(count: int, k: int) -> int:
+    """The lanes that take a token, a power of two; 0 if a block takes it."""
+    lanes = 1 << (-(-count // OWN) - 1).bit_length()
+    return lanes if lanes <= MOST_LANES and k <= MOST_CHOSEN else 0
 
 
 def _save(ctx: Any, inputs: Any, output: Any) -> None:

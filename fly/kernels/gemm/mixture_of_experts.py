@@ -12,41 +12,48 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
+from fly.kernels.arrays import as_matrix
 from fly.kernels.gemm.expert_routing import moe_route, moe_sort
 from fly.kernels.gemm.grouped_gemm import grouped_matmul
 from fly.kernels.gemm.matrix_product import matmul
 from fly.kernels.operators import operator
+from fly.kernels.row_plans import Plan, plan
+from fly.kernels.rows import Row
 
-BLOCK = 256
 Rows = fx.Tensor[fx.Float, "R", fx.sym_int32("D")]
 Places = fx.Tensor[fx.Int32, "n"]
 Shares = fx.Tensor[fx.Float32, "T", None]
 
 
 @fly.kernel
-def gather_kernel(X: fx.Tensor, order: fx.Tensor, Y: fx.Tensor, k: fx.Constexpr[int]):
-    row = fx.block_idx.x
-    token = order[row] // k
-    for column in range(fx.thread_idx.x, X.shape[1], BLOCK):
-        Y[row, column] = X[token, column]
+def gather_kernel(
+    X: fx.Tensor, order: fx.Tensor, Y: fx.Tensor, k: fx.Constexpr[int], plan: fx.Constexpr[Plan]
+):
+    columns = X.shape[1]
+    token = Row(plan, columns, order[fx.block_idx.x] // k)
+    Row(plan, columns).write(Y, token.read(X))
 
 
 @fly.kernel
 def combine_kernel(
-    X: fx.Tensor, places: fx.Tensor, weights: fx.Tensor, Y: fx.Tensor, k: fx.Constexpr[int]
+    X: fx.Tensor,
+    places: fx.Tensor,
+    weights: fx.Tensor,
+    Y: fx.Tensor,
+    k: fx.Constexpr[int],
+    plan: fx.Constexpr[Plan],
 ):
-    token = fx.block_idx.x
-    for column in range(fx.thread_idx.x, X.shape[1], BLOCK):
-        total = fx.Float32(0)
-        for i in fx.range_constexpr(k):
-            total += X[places[token * k + i], column].to(fx.Float32) * weights[token, i]
-        Y[token, column] = total.to(Y.dtype)
+    token, columns = fx.block_idx.x, X.shape[1]
+    shares = [weights[token, i] for i in range(k)]
+    parts = [Row(plan, columns, places[token * k + i]).read(X) for i in range(k)]
+    row = Row(plan, columns)
+    row.write(Y, row.map(lambda *x: sum(a * b for a, b in zip(x, shares, strict=True)), *parts))
 
 
 @fly.jit
-def gather(X: Rows, order: Places, k: fx.Constexpr[int]):
+def gather(X: Rows, order: Places, k: fx.Constexpr[int], plan: fx.Constexpr[Plan]):
     Y = fx.empty((order.shape[0], X.shape[1]), X.dtype)
-    gather_kernel(X, order, Y, k).launch(grid=order.shape[0], block=BLOCK)
+    gather_kernel(X, order, Y, k, plan).launch(grid=order.shape[0], block=plan.threads)
     return Y
 
 
@@ -56,9 +63,10 @@ def combine(
     places: Places,
     weights: Shares,
     k: fx.Constexpr[int],
+    plan: fx.Constexpr[Plan],
 ):
     Y = fx.empty((weights.shape[0], X.shape[1]), X.dtype)
-    combine_kernel(X, places, weights, Y, k).launch(grid=weights.shape[0], block=BLOCK)
+    combine_kernel(X, places, weights, Y, k, plan).launch(grid=weights.shape[0], block=plan.threads)
     return Y
 
 
@@ -72,7 +80,8 @@ def moe_gather(x: Any, order: Any, places: Any, k: int) -> Any:
 
     x: tokens × D. order, places: as `moe_sort` returns them. Returns (tokens · k) × D.
     """
-    return gather(x, order, k)
+    x = as_matrix(x)
+    return gather(x, order, k, plan(x))
 
 
 def _fake_combine(x: Any, order: Any, places: Any, weights: Any) -> Any:
@@ -86,7 +95,8 @@ def moe_combine(x: Any, order: Any, places: Any, weights: Any) -> Any:
     x: (tokens · k) × D, in the order of experts. weights: tokens × k of f32. order, places: as
     `moe_sort` returns them. Returns tokens × D of x's type.
     """
-    return combine(x, places, weights, weights.shape[1])
+    x = as_matrix(x)
+    return combine(x, places, weights, weights.shape[1], plan(x))
 
 
 def _save_gather(ctx: Any, inputs: Any, output: Any) -> None:

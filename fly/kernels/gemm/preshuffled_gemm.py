@@ -100,19 +100,25 @@ class ShuffledTiles:
         for step in range(0, steps - 2, 2):
             self.step(0, step + 1, c)
             self.step(1, step + 2, c)
+        # Sums have the same registers with and without another step: only that is in a branch.
         if steps % 2 == 0:
-            self.step(0, steps - 1, c)
+            self.load(steps - 1, 1)
+        self.multiply(0, c)
+        if steps % 2 == 0:
+            self.store(1)
             self.multiply(1, c)
-        else:
-            self.multiply(0, c)
         return c
 
     def step(self, stage: int, following: Any, c: Any) -> None:
         """Multiplies the tiles of a stage, and loads the following ones into the other."""
         self.load(following, 1 - stage)
         self.multiply(stage, c)
+        self.store(1 - stage)
+
+    def store(self, stage: Any) -> None:
+        """Stores the tile of A that was loaded, after the products of the other stage."""
         products_first(self.plan.unit)
-        self.a.mover.store(1 - stage)
+        self.a.mover.store(stage)
         fx.barrier()
 
 

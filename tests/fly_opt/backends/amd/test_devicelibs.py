@@ -127,6 +127,29 @@ def test_fast_math_flags_stay():
     assert re.search(r"call (nnan afn|afn nnan) float @llvm.exp.f32", text)
 
 
+@pytest.mark.parametrize(
+    ("op", "intrinsic"),
+    [("math.exp2", "exp2.f32"), ("math.log2", "log.f32"), ("math.rsqrt", "rsq.f32")],
+)
+@pytest.mark.parametrize("kind", ["f32", "bf16", "vector<2xf32>"])
+def test_approximations_are_the_hardwares(op, intrinsic, kind):
+    def text(flags: str) -> str:
+        source = calling(kind, op).replace(b"%v0 :", f"%v0 {flags} :".encode())
+        return compile(source, Options(target="gfx942")).decode()
+
+    call = f"call float @llvm.amdgcn.{intrinsic}("
+    assert text("fastmath<afn>").count(call) == (2 if "vector" in kind else 1)
+    assert call in text("fastmath<fast>")
+    assert call not in text("fastmath<nnan>")
+
+
+def test_there_are_no_approximations_of_f64():
+    source = calling("f64", "math.rsqrt").replace(b"%v0 :", b"%v0 fastmath<afn> :")
+    assert (
+        "llvm.amdgcn" not in compile(source, Options(target="gfx942")).decode().split("declare")[0]
+    )
+
+
 @pytest.mark.parametrize("chip", one_of_each(AMD))
 def test_only_what_is_needed_is_linked_and_it_is_internal(chip, llvm):
     # A program may call the library itself; its f32 tanh looks at the instruction set's version.

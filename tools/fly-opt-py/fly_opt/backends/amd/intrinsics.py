@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 SIGNIFICAND, EXPONENT = "llvm.amdgcn.frexp.mant.f64", "llvm.amdgcn.frexp.exp.i32.f64"
+# One instruction each, with an error of 1 ULP: V_EXP_F32, V_LOG_F32 and V_RSQ_F32.
+APPROXIMATIONS = {
+    "math.exp2": "llvm.amdgcn.exp2.f32",
+    "math.log2": "llvm.amdgcn.log.f32",
+    "math.rsqrt": "llvm.amdgcn.rsq.f32",
+}
 # Moves of words among lanes.
 UPDATE_DPP, PERMLANEX16 = "llvm.amdgcn.update.dpp.i32", "llvm.amdgcn.permlanex16.i32"
 READLANE = "llvm.amdgcn.readlane.i32"
@@ -16,6 +22,7 @@ ALL = frozenset(
     {
         *(SIGNIFICAND, EXPONENT, "llvm.amdgcn.implicitarg.ptr", "llvm.amdgcn.s.wait.kmcnt"),
         *(UPDATE_DPP, PERMLANEX16, READLANE),
+        *APPROXIMATIONS.values(),
         *BUFFER_ATOMICS,
     }
 )

@@ -77,7 +77,14 @@ class RocmLowering:
         return accesses.accesses(op)
 
     def function(self, op: ir.Operation) -> Function | None:
-        return None
+        """The hardware's approximations of f32, which also flush subnormals to 0."""
+        from fly_opt.ir.intrinsics import call
+        from fly_opt.passes.math import approximation
+
+        name = intrinsics.APPROXIMATIONS.get(op.name)
+        if name is None or approximation.element(op) != "f32" or not approximation.is_allowed(op):
+            return None
+        return lambda value: call(name, value.type, [value])
 
     def exponential(self, value: ir.Value) -> ir.Value:
         """LLVM's intrinsic, which AMDGPU's code generation expands."""

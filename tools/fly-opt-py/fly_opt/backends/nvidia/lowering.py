@@ -75,13 +75,14 @@ class CudaLowering:
 
     def function(self, op: ir.Operation) -> Function | None:
         from fly_opt.backends.nvidia import formulas
+        from fly_opt.passes.math import approximation
         from fly_opt.passes.math.number import Number
 
         if op.name in INTEGERS:
             return lambda value: _integer_function(op.name, value)
-        if _element(op) != "f32":
+        if approximation.element(op) != "f32":
             return None
-        approximate = _approximate(op) and op.name in formulas.APPROXIMATIONS
+        approximate = approximation.is_allowed(op) and op.name in formulas.APPROXIMATIONS
         found = (formulas.APPROXIMATIONS if approximate else formulas.FUNCTIONS).get(op.name)
         return None if found is None else lambda value: found(Number(value)).value
 
@@ -133,13 +134,6 @@ class CudaLowering:
         return device_libraries.identity()
 
 
-def _element(op: ir.Operation) -> str:
-    from fly_dialect.bindings import ir
-
-    kind = op.results[0].type
-    return str(kind.element_type if isinstance(kind, ir.VectorType) else kind)
-
-
 def _integer_function(name: str, value: ir.Value) -> ir.Value:
     from fly_dialect.bindings import ir
 
@@ -152,14 +146,6 @@ def _integer_function(name: str, value: ir.Value) -> ir.Value:
             ir.Operation.create("llvm.mlir.constant", [no.type], [], {"value": no}).result
         )
     return call(f"llvm.{name.partition('.')[2]}.{value.type}", value.type, operands)
-
-
-def _approximate(op: ir.Operation) -> bool:
-    """Returns whether an op's fast-math flags allow approximations."""
-    if "fastmath" not in op.attributes:
-        return False
-    flags = str(op.attributes["fastmath"])
-    return "afn" in flags or "fast>" in flags
 
 
 CUDA = CudaLowering()
