@@ -38,7 +38,7 @@ def plan(*matrices: Any) -> Plan:
 
     An access takes as many elements as each row of each array is aligned to. The tile is as long as
     the row if that is possible. A block has 256 threads; fewer for rows of less than 4096 elements,
-    where a thread has 16, and more for those of over 8192, where it has 32. (benchmarks/h200 has the
+    where a thread has 16; more for those of over 8192, where it has 32. (benchmarks/h200 has the
     rates of other numbers.)
     """
     return _plan(matrices[0].shape[-1], min(map(_aligned, matrices)))
