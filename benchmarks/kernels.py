@@ -20,12 +20,11 @@ from typing import Any
 from unittest.mock import patch
 
 import torch
-import torch.nn.functional as F
 from executed import Counter
 from fly_llc.backends.amd import comparison
 from fly_run.devices.options import Options
+from kernel_calls import CALLS, Row
 
-from fly import kernels
 from fly.call.compiled import Compiled
 
 PAGE = Path(__file__).parents[1] / "docs" / "kernels.md"
@@ -33,135 +32,6 @@ FIRST, LAST = "<!-- benchmarks/kernels.py -->\n", "<!-- end -->\n"
 COUNTED = ("instructions", "VGPRs", "LDS", "scratch")
 HEAD = f"| call | arguments | {' | '.join(COUNTED)} | error | of torch |\n" + "|---" * 8 + "|\n"
 SHORT = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int32: "i32"}
-
-
-def normal(*shape: int, dtype: torch.dtype = torch.float16, seed: int = 0) -> torch.Tensor:
-    random = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=random, dtype=torch.float64).to(dtype)
-
-
-def integers(*shape: int, below: int) -> torch.Tensor:
-    random = torch.Generator().manual_seed(1)
-    return torch.randint(0, below, shape, generator=random, dtype=torch.int32)
-
-
-ROWS = normal(8, 4096)
-VECTOR = normal(4096, seed=1)
-OTHERS = normal(8, 4096, seed=2)
-
-HEADS = tuple(normal(1, 4, 256, 64, seed=seed) for seed in range(3))
-PAGES = tuple(normal(16, 16, 1, 64, seed=seed) for seed in range(2))
-TABLE = torch.arange(16, dtype=torch.int32).view(1, 16)
-ANGLES = tuple(one(normal(256, 32, dtype=torch.float64)).half() for one in (torch.cos, torch.sin))
-
-
-def attention_gradients(attention: Callable[..., Any]) -> Callable[..., Any]:
-    """A function that returns the gradients of attention, for those of its result, q, k and v."""
-
-    def gradients(gradient: Any, *inputs: Any) -> Any:
-        inputs = tuple(one.clone().requires_grad_() for one in inputs)
-        return torch.autograd.grad(attention(*inputs), inputs, gradient)
-
-    return gradients
-
-
-def rotated(x: Any, cos: Any, sin: Any) -> Any:
-    a, b = x.chunk(2, -1)
-    return torch.cat([a * cos - b * sin, a * sin + b * cos], -1)
-
-
-# The call as it is shown, its arguments, the function, and torch's.
-Row = tuple[str, tuple[Any, ...], Callable[..., Any], Callable[..., Any]]
-CALLS: tuple[Row, ...] = (
-    ("softmax(x)", (ROWS,), kernels.softmax, lambda x: x.softmax(-1)),
-    ("log_softmax(x)", (ROWS,), kernels.log_softmax, lambda x: x.log_softmax(-1)),
-    (
-        "softmax_backward(dy, y)",
-        (OTHERS, ROWS.softmax(-1)),
-        kernels.softmax_backward,
-        lambda dy, y: y * (dy - (dy * y).sum(-1, keepdim=True)),
-    ),
-    (
-        "rms_norm(x, w)",
-        (ROWS, VECTOR),
-        kernels.rms_norm,
-        lambda x, w: F.rms_norm(x, w.shape, w, 1e-6),
-    ),
-    (
-        "add_rms_norm(x, r, w)",
-        (ROWS, OTHERS, VECTOR),
-        kernels.add_rms_norm,
-        lambda x, r, w: (F.rms_norm(x + r, w.shape, w, 1e-6), x + r),
-    ),
-    (
-        "layer_norm(x, w, b)",
-        (ROWS, VECTOR, VECTOR),
-        kernels.layer_norm,
-        lambda x, w, b: F.layer_norm(x, w.shape, w, b, 1e-5),
-    ),
-    (
-        "norm_backward(dy, x, w, …)",
-        (OTHERS, ROWS, VECTOR),
-        lambda dy, x, w: kernels.norm_backward(dy, x, w, 1e-5, True),
-        lambda dy, x, w: torch.ops.aten.native_layer_norm_backward(
-            dy,
-            x,
-            w.shape,
-            x.mean(-1, keepdim=True),
-            (x.var(-1, keepdim=True, correction=0) + 1e-5).rsqrt(),
-            w,
-            w,
-            [True, True, True],
-        ),
-    ),
-    ('quantize_rows(x, "int8")', (ROWS,), lambda x: kernels.quantize_rows(x, "int8"), None),
-    (
-        "cross_entropy(x, classes)",
-        (ROWS, integers(8, below=4096)),
-        kernels.cross_entropy,
-        lambda x, classes: F.cross_entropy(x, classes.long()),
-    ),
-    ("top_k(x, 8)", (ROWS,), lambda x: kernels.top_k(x, 8)[0], lambda x: x.topk(8)[0]),
-    (
-        "prefix_sum(x)",
-        (normal(32768, dtype=torch.float32),),
-        kernels.prefix_sum,
-        lambda x: x.cumsum(0),
-    ),
-    (
-        "histogram(x, 256)",
-        (integers(32768, below=256),),
-        lambda x: kernels.histogram(x, 256),
-        lambda x: x.bincount(minlength=256).int(),
-    ),
-    ("dropout(x, 0.5, seed)", (ROWS,), lambda x: kernels.dropout(x, 0.5, 7), None),
-    (
-        "flash_attention(q, k, v)",
-        HEADS,
-        lambda *heads: kernels.flash_attention(*heads)[0],
-        F.scaled_dot_product_attention,
-    ),
-    (
-        "the same and its gradient",
-        (HEADS[0], *HEADS),
-        attention_gradients(lambda *heads: kernels.flash_attention(*heads)[0]),
-        attention_gradients(F.scaled_dot_product_attention),
-    ),
-    (
-        "paged_attention(q, …)",
-        (normal(1, 8, 64, seed=5), *PAGES, TABLE, torch.tensor([250], dtype=torch.int32)),
-        kernels.paged_attention,
-        lambda q, k, v, *_: F.scaled_dot_product_attention(
-            q, *(one.view(256, 64)[:250][None] for one in (k, v))
-        ),
-    ),
-    (
-        "rotary_embedding(x, cos, sin)",
-        (HEADS[0], *ANGLES),
-        kernels.rotary_embedding,
-        rotated,
-    ),
-)
 
 
 @contextmanager

@@ -4,14 +4,14 @@
     PYTHONPATH=tests python -m long_tests times.xml [--over SECONDS]
 
 writes long_tests.txt, a line for each test: the time is measured, so it is not decided in each
-file. A test that always takes long has the mark `heavy` where it is written.
+file. Tests that the report does not have stay as they were. A test that always takes long has the
+mark `heavy` where it is written.
 """
 
 from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -36,12 +36,13 @@ def missing() -> list[str]:
     return lost
 
 
-def measured(report: Path, over: float) -> Iterator[str]:
-    """The tests of a JUnit report that took longer than so many seconds."""
+def times(report: Path) -> dict[str, float]:
+    """The seconds of each test in a JUnit report."""
+    found = {}
     for case in ElementTree.parse(report).iter("testcase"):
-        if float(case.attrib["time"]) > over:
-            file = case.attrib["classname"].replace(".", "/") + ".py"
-            yield f"{file}::{case.attrib['name']}"
+        file = case.attrib["classname"].replace(".", "/") + ".py"
+        found[f"{file}::{case.attrib['name']}"] = float(case.attrib["time"])
+    return found
 
 
 def main() -> None:
@@ -49,7 +50,10 @@ def main() -> None:
     parser.add_argument("report", type=Path)
     parser.add_argument("--over", type=float, default=1.0, metavar="SECONDS")
     asked = parser.parse_args()
-    LIST.write_text("".join(f"{one}\n" for one in sorted(measured(asked.report, asked.over))))
+    measured = times(asked.report)
+    kept = read().difference(measured, missing())
+    long = kept.union(name for name, seconds in measured.items() if seconds > asked.over)
+    LIST.write_text("".join(f"{name}\n" for name in sorted(long)), encoding="utf-8")
 
 
 if __name__ == "__main__":

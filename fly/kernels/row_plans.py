@@ -10,8 +10,8 @@ from fly.kernels.arrays import address, strides
 
 WIDEST = 16  # bytes of an access
 LANES = 64  # of the widest wave: blocks are whole waves on every target
-ITEMS, MOST_ITEMS = 16, 32  # of a thread, usually and at most: they are in registers
-MOST_THREADS = 1024
+ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
+USUAL_THREADS, MOST_THREADS = 256, 1024
 
 
 class Plan(NamedTuple):
@@ -36,8 +36,10 @@ def plan(*matrices: Any) -> Plan:
     """The plan for the rows of matrices with the same number of columns; among them may be vectors
     that are as long as a row.
 
-    An access takes as many elements as each row of each array is aligned to. A thread gets about 16
-    elements, more if rows are long, and the tile is as long as the row if that is possible.
+    An access takes as many elements as each row of each array is aligned to. The tile is as long as
+    the row if that is possible. A block has 256 threads; fewer for rows of less than 4096 elements,
+    where a thread has 16; more for those of over 8192, where it has 32. (benchmarks/h200 has the
+    rates of other numbers.)
     """
     return _plan(matrices[0].shape[-1], min(map(_aligned, matrices)))
 
@@ -56,9 +58,11 @@ def _plan(columns: int, aligned: int) -> Plan:
     ]
     if not choices:
         return Plan(MOST_THREADS, vector, MOST_ITEMS // vector, False, False)
-    exact = [choice for choice in choices if math.prod(choice) == count]
-    threads, vectors = (exact or choices)[0]
-    return Plan(threads, vector, vectors, True, bool(exact))
+    # A tile of the row's length first, then at most 256 threads, then few vectors for each.
+    threads, vectors = min(
+        choices, key=lambda one: (math.prod(one) != count, max(one[0], USUAL_THREADS))
+    )
+    return Plan(threads, vector, vectors, True, threads * vectors == count)
 
 
 def _power(number: int) -> int:

@@ -119,7 +119,14 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
     ),
 }
 # What needs a GPU, a peer, is imported by the others, or is run whole (tests/docs/test_kernels.py).
-ELSEWHERE = {"executed", "flydsl_algebra", "flydsl_tiles", "kernels", "launch_peers"}
+ELSEWHERE = {
+    "executed",
+    "flydsl_algebra",
+    "flydsl_tiles",
+    "kernel_calls",
+    "kernels",
+    "launch_peers",
+}
 
 
 def test_every_benchmark_is_here():

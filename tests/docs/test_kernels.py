@@ -1,26 +1,64 @@
-"""docs/kernels.md lists all kernels, and what they cost is measured."""
+"""docs/kernels.md links a page for each kernel, and what they cost is measured."""
 
 from __future__ import annotations
 
+import inspect
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from console import sessions
 
 from fly import kernels
 
 ROOT = Path(__file__).parents[2]
 
 
-def pages() -> str:
-    found = [ROOT / "docs" / "kernels.md", *(ROOT / "docs" / "kernels").glob("*.md")]
-    return "\n".join(page.read_text(encoding="utf-8") for page in found)
+OVERVIEW = ROOT / "docs" / "kernels.md"
+LINKS = re.compile(r"\]\((kernels/\w+\.md)")
+# What each page says of its kernels, by the headings of its sections.
+SECTIONS = ("## How it works", "## Costs", "## How to change it")
+
+
+def linked() -> dict[str, str]:
+    """The texts of the pages that the overview links, by file name."""
+    found = dict.fromkeys(LINKS.findall(OVERVIEW.read_text(encoding="utf-8")))
+    return {name: (ROOT / "docs" / name).read_text(encoding="utf-8") for name in found}
+
+
+def shown(function: Callable[..., Any]) -> str:
+    """A function's name and parameters as pages show them, without types."""
+    signature = inspect.signature(function)
+    bare = [one.replace(annotation=one.empty) for one in signature.parameters.values()]
+    text = str(signature.replace(parameters=bare, return_annotation=signature.empty))
+    return function.__name__ + text.replace("'", '"').replace("e-0", "e-")
 
 
 @pytest.mark.parametrize("name", kernels.__all__)
-def test_all_kernels_are_listed_and_documented(name):
-    assert f"`{name}" in pages()
-    assert getattr(kernels, name).__doc__
+def test_all_kernels_have_a_page_that_is_linked(name: str):
+    function = getattr(kernels, name)
+    assert any(f"`{shown(function)}`" in text for text in linked().values()), shown(function)
+    assert function.__doc__
+
+
+def test_all_pages_are_linked():
+    assert {Path(name).name for name in linked()} == {
+        path.name for path in (ROOT / "docs" / "kernels").iterdir()
+    }
+
+
+@pytest.mark.parametrize("page", linked())
+def test_pages_say_how_a_kernel_works_what_it_costs_and_how_to_change_it(page: str):
+    text = linked()[page]
+    places = [text.find(f"\n{heading}\n") for heading in SECTIONS]
+    assert places == sorted(places)
+    assert places[0] > 0
+    works, change = text[places[0] : places[1]], text[places[2] :]
+    assert "\n    " in works, "no picture: an indented block"
+    assert [command for command, _ in sessions(change)], "no change is tried"
 
 
 def test_no_function_has_the_name_of_a_module():

@@ -107,19 +107,26 @@ def test_routes_of_equal_and_infinite_logits(target, experts, k):
     assert weights[2].isnan().all()
 
 
-@pytest.mark.parametrize(
-    ("tokens", "experts", "k"),
-    [
-        (5, 8, 2),
-        (70, 16, 3),
-        (3, 100, 4),
-        (2, 256, 8),
-        (3, 16, 9),
-        (2, 300, 2),
-        (1, 1, 1),
-        (0, 4, 2),
-    ],
-)
+ROUTED = [
+    # tokens, experts, k
+    (5, 8, 2),
+    (3, 100, 4),
+    (1, 1, 1),
+    (0, 4, 2),
+    (70, 16, 1),
+    (2, 64, 8),
+    (9, 65, 3),
+    (33, 7, 7),
+    (4, 128, 6),
+    (257, 3, 2),
+    (70, 16, 3),
+    (2, 256, 8),
+    (3, 16, 9),
+    (2, 300, 2),
+]
+
+
+@pytest.mark.parametrize(("tokens", "experts", "k"), ROUTED)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_route(target, tokens, experts, k, dtype):
     order = tensor(1, (tokens, experts), torch.float32).argsort(1)  # no two logits are equal
@@ -141,7 +148,11 @@ def test_route(target, tokens, experts, k, dtype):
         )
 
 
-@pytest.mark.parametrize(("n", "count"), [(0, 3), (1, 1), (255, 4), (700, 16), (600, 1000)])
+SORTED = [(0, 3), (1, 1), (255, 4), (256, 4), (257, 64), (700, 16), (600, 1000), (3, 2), (64, 1)]
+SORTED += [(2049, 5)]
+
+
+@pytest.mark.parametrize(("n", "count"), SORTED)
 def test_sort(target, n, count):
     experts = torch.randint(0, count, (n,), dtype=torch.int32)
     order, places, offsets = moe_sort(experts, count)
@@ -163,7 +174,22 @@ def reference_moe(x, gate, w1, w2, k):
     return made
 
 
-@pytest.mark.parametrize(("tokens", "d", "e", "h", "k"), [(20, 16, 4, 24, 2), (3, 10, 6, 7, 1)])
+MIXTURES = [
+    # tokens, elements of a token, experts, hidden elements, k
+    (20, 16, 4, 24, 2),
+    (3, 10, 6, 7, 1),
+    (1, 8, 2, 8, 1),
+    (0, 8, 4, 8, 2),
+    (33, 32, 8, 16, 3),
+    (40, 16, 3, 40, 1),
+    (5, 64, 16, 8, 4),
+    (2, 1, 2, 1, 2),
+    (17, 24, 5, 33, 5),
+    (12, 12, 64, 12, 2),
+]
+
+
+@pytest.mark.parametrize(("tokens", "d", "e", "h", "k"), MIXTURES)
 def test_moe(target, tokens, d, e, h, k):
     shapes = ((tokens, d), (d, e), (e, d, h), (e, h, d))
     x, gate, w1, w2 = [tensor(i, shape, torch.float32, 0.5) for i, shape in enumerate(shapes)]

@@ -128,11 +128,21 @@ def check_quantized(found, exact, dtype):
     assert ((y.double() - wanted).abs() <= nearest + wanted.abs() * 4e-3).all()
 
 
-@pytest.mark.parametrize(
-    ("shape", "dtype"),
-    [((3, 200), torch.float32), ((1, 512), torch.float16), ((2, 3, 33), torch.bfloat16)],
-    ids=str,
-)
+ROUNDED = [
+    ((3, 200), torch.float32),
+    ((1, 512), torch.float16),
+    ((2, 3, 33), torch.bfloat16),
+    ((5, 1), torch.float32),
+    ((0, 7), torch.float16),
+    ((1, 8192), torch.bfloat16),
+    ((4, 1000), torch.float16),
+    ((2, 2049), torch.float32),
+    ((16, 96), torch.bfloat16),
+    ((1, 33000), torch.float16),  # several tiles
+]
+
+
+@pytest.mark.parametrize(("shape", "dtype"), ROUNDED, ids=str)
 def test_eight_bits(target, shape, dtype):
     x, residual, weight, bias = inputs(shape, dtype)
     wide = [one.double() for one in (x, residual, weight, bias)]

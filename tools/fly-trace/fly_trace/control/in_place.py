@@ -156,6 +156,21 @@ def _may_change(value: Any) -> bool:
     return entry is None or entry.origin is Origin.BEFORE
 
 
+def may_carry(value: Any) -> bool:
+    """Whether a branch or loop may carry the contents of a value instead of a copy of it."""
+    is_container = type(value) in (list, dict) or object_fields.is_own_object(value)
+    return is_container and not object_fields.is_in_place(value) and _may_change(value)
+
+
+def kept(builder: Builder, container: Any, name: str) -> None:
+    """Has a loop that assigns a variable, but gives it no other container, carry the contents of
+    this one: what follows may change it. (`g += 1` may not run, or may return g.)"""
+    if builder.traced_again < MOST_TRACED_AGAIN:
+        error = ContainerChanged(f"a loop assigns {name}, which it does not change")
+        error.container = container
+        raise error
+
+
 def _whole(error: ContainerChanged, known: frozenset[str]) -> Container:
     """A container that a function changes which the branch or loop calls. `known` are attributes
     that it carries already."""

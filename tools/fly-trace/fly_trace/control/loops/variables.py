@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 
-from fly_trace.control import carried_values, object_fields, weak_numbers
+from fly_trace.control import carried_values, in_place, object_fields, weak_numbers
 from fly_trace.control.branches import dynamic, fillable, filler, made_in, shown
 from fly_trace.control.carried_values import Mismatch, Undefined
 from fly_trace.core import tracing
@@ -30,6 +30,7 @@ class Carried:
         self.names, count = own.names, own.live
         self.before = before = own.get()
         self.slots = [index for index in range(count) if not isinstance(before[index], Undefined)]
+        self.containers = [index for index in self.slots if in_place.may_carry(before[index])]
         self.leaves = [
             leaf for index in self.slots for leaf in carried_values.leaves(before[index])
         ]
@@ -105,6 +106,9 @@ class Carried:
 
     def outcome(self, builder: Builder, start: list[Any], after: tuple[Any, ...]) -> list[Any]:
         """The values that an iteration passes to the next, converted to the variables' types."""
+        for index in self.containers:
+            if after[index] is start[index]:
+                in_place.kept(builder, self.before[index], shown(self.names[index]))
         given: list[Any] = []
 
         def leaf(_: Any, now: Any) -> Any:
