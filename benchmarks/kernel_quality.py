@@ -98,7 +98,10 @@ def solve(
     found = {}
     for name, one in json.loads(done.stdout).items():
         if "failed" in one:
-            print(f"{system} {target} {name}: {one['failed']}", file=sys.stderr)
+            line = f"{system} {target} {name}: {one['failed']}"
+            if system == "fly":
+                sys.exit(f"kernel_quality: error: {line}")
+            print(line, file=sys.stderr)
         else:
             found[name] = Solved(counts(one["launches"], folder), one["error"])
     return found
