@@ -3,6 +3,7 @@
 # make check  format, lint, types, tests
 # make heavy   tests of a second and more, which `make test` leaves out
 # make targets   every example and kernel on every chip that the emulator runs
+# make kernels   every case of fly.kernels on a chip of each generation; `make heavy` has two of them for each
 # make mutation  damage every function of the emulator, and a sample of the library's; the tests must notice
 # make store-crash  kill 1,000 writers of one store in the middle; it must stay whole
 # make host-hammer  call native launchers from threads, and under PYTHONMALLOC=debug
@@ -19,7 +20,7 @@ export PATH := $(BIN):$(PATH)
 JOBS ?= $(shell nproc)
 SOURCES := fly common tools typings examples benchmarks tests test lit.cfg.py
 
-.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer heavy targets \
+.PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer heavy targets kernels \
 	chains programs triton flydsl clean
 
 help:
@@ -64,6 +65,9 @@ targets: setup-test
 		tests/fly_run/emulator/lowering/test_clamp.py \
 		tests/fly/test_programs_on_targets.py tests/fly_plugin/test_checked_examples.py \
 		tests/fly_llc/test_insert.py tests/fly_llc/test_points.py
+
+kernels: setup-test
+	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -m "heavy or not heavy" -n $(JOBS) --dist worksteal tests/fly_kernels
 
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation

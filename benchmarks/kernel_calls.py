@@ -1,4 +1,4 @@
-"""The calls of `fly.kernels` that benchmarks/kernels.py measures, and what torch computes."""
+"""The calls of `fly.kernels` that benchmarks/kernel_costs.py measures, and what torch computes."""
 
 from __future__ import annotations
 

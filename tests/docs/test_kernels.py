@@ -77,7 +77,7 @@ def test_nothing_is_imported_before_it_is_used():
 def test_costs_are_measured():
     pytest.importorskip("torch")
     sys.path.insert(0, str(ROOT / "benchmarks"))
-    import kernels as costs
+    import kernel_costs as costs
 
     def counts(table: str) -> list[list[str]]:
         """The cells of a table but the errors, which depend on torch's processor."""

@@ -1,8 +1,8 @@
 """Products with a matrix whose elements are in the order in which waves read them.
 
-B is divided into blocks of 16 columns by the values of K that a wave multiplies at a time. In each,
-the values that a lane reads are adjacent, and those of all lanes follow each other. So B goes from
-memory to registers without LDS, the next tile while one is multiplied; only A is in LDS.
+B is divided into blocks of 16 columns by the 16 bytes along K that a lane reads at a time. What the
+lanes of a wave read is adjacent, whichever of them share a column: one order serves all targets. So
+B goes from memory to registers without LDS, the next tile while one is multiplied; only A is in LDS.
 """
 
 from __future__ import annotations
@@ -20,25 +20,20 @@ from fly.kernels.gemm.batched_gemm import Left
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.matrix_product import as_operand, check_activation, result_type
 from fly.kernels.gemm.plans import (
+    ROW,
     WIDEST,
     Access,
     Plan,
-    Unit,
     access,
     edge,
+    element_type,
     plan_for,
-    unit_of,
 )
 from fly.kernels.gemm.tiles import STAGES, Part, products_first, shared_tiles, tiled_product
 from fly.kernels.operators import operator
 
 ROWS = 16  # columns of B in a block
-Shuffled = fx.Tensor[fx.Numeric, None, None, None, None, None, fx.aligned(WIDEST)]
-
-
-def block(unit: Unit) -> tuple[int, int]:
-    """How many lanes share a column of B in a block, and how many values of it each reads."""
-    return unit.parts, max(unit.wide, unit.k // unit.parts)
+Shuffled = fx.Tensor[fx.Numeric, None, None, None, None, fx.aligned(WIDEST)]
 
 
 class ShuffledTiles:
@@ -59,13 +54,12 @@ class ShuffledTiles:
         self.own_a = own.make_fragment_B(parts[None, None, 0, 0])
         self.from_a, self.to_a = read.partition_S(parts), read.retile(self.own_a)
 
-        groups, values = block(plan.unit)
-        inner = ROWS * values
-        shape = ((ROWS, B.shape[0]), (values, groups, B.shape[1]))
-        steps = ((values, B.shape[1] * groups * inner), (1, inner, groups * inner))
+        wide = plan.unit.wide
+        shape = ((ROWS, B.shape[0]), (wide, B.shape[1]))
+        steps = ((wide, B.shape[1] * ROWS * wide), (1, ROWS * wide))
         matrix = fx.make_view(fx.get_iter(B), fx.make_layout(shape, steps))
         tiles = fx.flat_divide(matrix, (plan.columns, part))[None, None, column, None]
-        self.load_atom = fx.make_copy_atom(fx.UniversalCopy(plan.unit.wide * B.dtype.bits), B.dtype)
+        self.load_atom = fx.make_copy_atom(fx.UniversalCopy(wide * B.dtype.bits), B.dtype)
         fetch = fx.make_tiled_copy_A(self.load_atom, product).get_slice(thread)
         self.from_b = fetch.partition_S(tiles)
         self.own_b = own.make_fragment_A(tiles[None, None, 0])
@@ -161,14 +155,14 @@ def preshuffled_gemm(
     return C
 
 
-def shuffled_shape(dtype: Any, k: int, n: int) -> tuple[int, int, int, int, int]:
+def shuffled_shape(dtype: Any, k: int, n: int) -> tuple[int, int, int, int]:
     """The shape of a shuffled K × N matrix of a type of NumPy or torch: blocks of columns and of K,
-    filled up to whole tiles, and in each block the lanes that share a column, columns, values."""
-    unit = unit_of(dtype)
-    groups, values = block(unit)
-    columns, depth = edge(n), unit.depth
+    filled up to whole tiles, and in each block columns and values. It is the same on all targets,
+    which a compiled graph of torch relies on."""
+    wide = WIDEST * 8 // element_type(dtype).bits
+    columns, depth = edge(n), ROW // WIDEST
     blocks = -(-n // columns) * columns // ROWS
-    return blocks, max(1, -(-k // depth)) * depth // (groups * values), groups, ROWS, values
+    return blocks, max(1, -(-k // (wide * depth))) * depth, ROWS, wide
 
 
 def _fake(b: Any) -> Any:
@@ -177,18 +171,17 @@ def _fake(b: Any) -> Any:
 
 @operator("(Tensor b) -> Tensor", fake=_fake)
 def preshuffle(b: Any) -> Any:
-    """A matrix in the order in which waves of the target read it, for `matmul_preshuffled`.
+    """A matrix in the order in which waves read it, for `matmul_preshuffled`.
 
-    b: K × N, of a type that `matmul` multiplies. Returns an array of five dimensions, with zeros
-    where b ends within a tile. Another target may need another order.
+    b: K × N, of a type that `matmul` multiplies. Returns an array of four dimensions, with zeros
+    where b ends within a tile. The order is the same for all targets.
     """
     if b.ndim != 2:
         raise UsageError(f"b is K × N, and has {b.ndim} dimensions")
-    blocks, deep, groups, rows, values = shuffled_shape(b.dtype, *b.shape)
-    padded = _zeros(b, (blocks * rows, deep * groups * values))
+    blocks, deep, rows, wide = shuffled_shape(b.dtype, *b.shape)
+    padded = _zeros(b, (blocks * rows, deep * wide))
     padded[: b.shape[1], : b.shape[0]] = b.T
-    parts = padded.reshape(blocks, rows, deep, groups, values)
-    return contiguous(parts.swapaxes(1, 2).swapaxes(2, 3))
+    return contiguous(padded.reshape(blocks, rows, deep, wide).swapaxes(1, 2))
 
 
 def _zeros(like: Any, shape: tuple[int, ...]) -> Any:
@@ -224,7 +217,7 @@ def matmul_preshuffled(
 ) -> Any:
     """activation(a·B + bias), of b = preshuffle(B).
 
-    a: … × K. b: of a's type, as `preshuffle` returns it for a matrix of K × n on this target.
+    a: … × K. b: of a's type, as `preshuffle` returns it for a matrix of K × n.
     bias, activation and out_dtype: as of `matmul`. Returns … × n. UsageError for shapes that do not
     fit.
     """

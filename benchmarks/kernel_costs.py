@@ -1,7 +1,7 @@
 """Prints what the kernels of `fly.kernels` cost on gfx942, and how accurate they are, as the table
 of docs/kernels.md.
 
-    python benchmarks/kernels.py [--write]
+    python benchmarks/kernel_costs.py [--write]
 
 Each function is called with torch tensors on the emulator. Counted are the instructions that the
 waves of its kernels execute, per element of the first argument; the greatest numbers of VGPRs,
@@ -28,7 +28,7 @@ from kernel_calls import CALLS, Row
 from fly.call.compiled import Compiled
 
 PAGE = Path(__file__).parents[1] / "docs" / "kernels.md"
-FIRST, LAST = "<!-- benchmarks/kernels.py -->\n", "<!-- end -->\n"
+FIRST, LAST = "<!-- benchmarks/kernel_costs.py -->\n", "<!-- end -->\n"
 COUNTED = ("instructions", "VGPRs", "LDS", "scratch")
 HEAD = f"| call | arguments | {' | '.join(COUNTED)} | error | of torch |\n" + "|---" * 8 + "|\n"
 SHORT = {torch.float32: "f32", torch.float16: "f16", torch.bfloat16: "bf16", torch.int32: "i32"}
