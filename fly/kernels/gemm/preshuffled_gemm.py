@@ -1,8 +1,8 @@
 """Products with a matrix whose elements are in the order in which waves read them.
 
 B is divided into blocks of 16 columns by the 16 bytes along K that a lane reads at a time. What the
-lanes of a wave read is adjacent, whichever of them share a column: one order serves all targets. So
-B goes from memory to registers without LDS, the next tile while one is multiplied; only A is in LDS.
+lanes of a wave read is adjacent, however many share a column: one order serves all targets. So B
+goes from memory to registers without LDS, the next tile while one is multiplied; only A is in LDS.
 """
 
 from __future__ import annotations
