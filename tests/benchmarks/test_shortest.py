@@ -124,7 +124,7 @@ ELSEWHERE = {
     "flydsl_algebra",
     "flydsl_tiles",
     "kernel_calls",
-    "kernels",
+    "kernel_costs",
     "launch_peers",
 }
 
