@@ -65,8 +65,8 @@ def for_loads(x: Any) -> Any:
 
 
 def for_tiles(x: Any, rows: int) -> Any:
-    """As `for_loads`, for tiles of rows along dimension `rows`: a buffer that ends with the last row
-    has them if they follow each other in memory. x, or a copy."""
+    """As `for_loads`, for tiles of rows along dimension `rows`: rows that follow each other in
+    memory, so that a buffer ends with the last one. x, or a copy."""
     x = for_loads(x)
     if x.shape[-1] <= strides(x)[rows] <= FARTHEST:
         return x

@@ -36,7 +36,8 @@ class Workgroup:
     those of a streamed tile. columns: how the tile's rows follow each other in its columns in LDS.
     by_row, by_column: the moves of a streamed tile. A thread has eight columns of some adjacent
     rows, and accesses eight values of a row at a time, or its values of a column. in_place: whether
-    a thread's scores are what it takes as weights.
+    a thread's scores are what it takes as weights. moves: the adjacent rows of a streamed tile that
+    a thread has.
     """
 
     dtype: Any
@@ -47,6 +48,7 @@ class Workgroup:
     product: Any
     columns: Any
     in_place: bool
+    moves: int
     by_row: Any
     by_column: Any
 
@@ -54,11 +56,6 @@ class Workgroup:
     def own(self) -> int:
         """The rows that the workgroup owns."""
         return WAVES * self.edge
-
-    @property
-    def moves(self) -> int:
-        """The adjacent rows of a streamed tile that a thread has."""
-        return self.rows * self.d // (self.threads * VALUES)
 
     def copy(self, values: int) -> Any:
         """The copy atom of so many values."""
@@ -91,7 +88,7 @@ def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
         )
         for values, order in ((VALUES, (1, 0)), (moves, (0, 1)))
     ]
-    return Workgroup(dtype, d, edge, rows, threads, *product, by_row, by_column)
+    return Workgroup(dtype, d, edge, rows, threads, *product, moves, by_row, by_column)
 
 
 def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool]:
@@ -155,9 +152,9 @@ def _shared(dtype: Any, values: int) -> Any:
 
 
 def _by_rows(rows: int, columns: Any) -> Any:
-    """The layout of a matrix in LDS by rows, which have the layout `columns`. Groups of eight values
-    are permuted by the row, so that threads that read one column of several rows use different
-    banks."""
+    """The layout of a matrix in LDS by rows, which have the layout `columns`. Groups of eight
+    values are permuted by the row, so that threads that read one column of several rows use
+    different banks."""
     count = fx.size(columns)
     groups = (count // VALUES).bit_length() - 1
     swizzle = fx.static(fx.SwizzleType.get(min(groups, 3), 3, max(groups, 3)))
