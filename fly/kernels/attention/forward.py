@@ -80,7 +80,8 @@ def attention_kernel(
         values.load(step + 1)
 
         first_key = step * group.rows
-        if first_key < any_sees:
+        # Where weights go through LDS, all waves meet at barriers.
+        if not group.in_place or first_key < any_sees:
             s = scores.of(keys, queries)
             if first_key + group.rows > all_see:
                 for i in fx.range_constexpr(scores.count):
