@@ -20,6 +20,11 @@ def exp(x: Any) -> Any:
     return exp2(x * LOG2_E) if x.dtype is fx.Float32 else fx.exp(x)
 
 
+def log2(x: Any) -> Any:
+    """The logarithm of x to base 2."""
+    return fx.log2(x, fastmath=_flags(x))
+
+
 def reciprocal(x: Any) -> Any:
     """1 / x."""
     if x.dtype is not fx.Float32:

@@ -80,3 +80,12 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
         return np.broadcast_to(x, shape)
     except (RuntimeError, ValueError):
         raise UsageError(f"an array of shape {tuple(x.shape)} is not one of {shape}") from None
+
+
+def copied(x: Any) -> Any:
+    """A copy, with the strides of a contiguous array also for dimensions of 1."""
+    if hasattr(x, "new_empty"):  # torch's
+        return x.new_empty(x.shape).copy_(x)
+    import numpy as np
+
+    return np.array(x, order="C")

@@ -19,7 +19,8 @@ HALF, BRAIN = torch.float16, torch.bfloat16
 SHAPES = [
     (1, 2, 1, 70, 90, 64, HALF, False),
     (1, 2, 1, 70, 75, 64, HALF, True),
-    (1, 1, 1, 64, 64, 128, BRAIN, True),  # whole tiles
+    (1, 1, 1, 128, 128, 128, BRAIN, True),  # whole tiles
+    (1, 1, 1, 150, 200, 64, HALF, True),  # waves that see other tiles than their neighbours
     (2, 1, 1, 33, 40, 128, BRAIN, False),
     (1, 1, 1, 90, 35, 64, HALF, True),  # queries that see no key
     (1, 4, 2, 1, 77, 64, HALF, True),
@@ -58,6 +59,38 @@ def test_scale(target, scale):
         lambda *own: gradients(lambda *own: reference(*own, False, scale)[0], *own),
         *own,
     )
+
+
+@pytest.mark.parametrize("growth", [-40, 5, 40, 400])
+def test_scores_that_grow(target, growth):
+    """From tile to tile, by less than sums are scaled for, and by more."""
+    q, k, v = inputs(1, 1, 1, 40, 200, 64, HALF)
+    k *= torch.linspace(min(1, 1 - growth / 8), max(1, growth / 8), 200)[:, None]
+    judge(flash_attention(q, k, v), lambda *own: reference(*own, False), q, k, v)
+
+
+def test_numbers_that_are_not(target):
+    q, k, v = inputs(1, 1, 1, 40, 70, 64, HALF)
+    q[..., 3, 7] = float("nan")
+    out, lse = flash_attention(q, k, v)
+    assert out.isnan().all(-1).flatten().nonzero().flatten().tolist() == [3]
+    assert lse.isnan().flatten().nonzero().flatten().tolist() == [3]
+
+
+def test_rows_that_overlap(target):
+    """Rows that are the same, or not apart in memory, and single ones with any stride."""
+    q, k, v = inputs(1, 1, 1, 40, 70, 64, HALF)
+    memory = tensor(5, (1 << 12,), HALF, 1.0)
+    for keys in (k[:, :, :1].expand(k.shape), memory.as_strided(k.shape, (0, 0, 32, 1))):
+        judge(flash_attention(q, keys, v), lambda *own: reference(*own, False), q, keys, v)
+    for step in (0, 1 << 40):
+        single = memory.as_strided((1, 1, 1, 64), (64, 64, step, 1))
+        judge(
+            flash_attention(q, single, single)[0],
+            lambda q, x: reference(q, x, x, False)[0],
+            q,
+            single,
+        )
 
 
 def test_strides(target):

@@ -7,11 +7,12 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.arrays import address, contiguous, strides
+from fly.kernels.arrays import address, contiguous, copied, strides
 from fly.kernels.attention.vectors import WIDTH
 
 DIMENSIONS = (64, 128)
 ALIGNMENT = 16  # bytes
+FARTHEST = 2**22  # elements from row to row: a tile of 128 has less than 2^31 bytes
 
 
 def check(q: Any, k: Any, v: Any, rank: int) -> None:
@@ -46,6 +47,12 @@ def scale_of(scale: float | None, q: Any) -> float:
     return 1 / math.sqrt(q.shape[-1]) if scale is None else scale
 
 
+def scaled_up(q: Any, scale: float | None) -> tuple[Any, float]:
+    """q and a factor of scores that is not negative: of -q, if it is."""
+    factor = scale_of(scale, q)
+    return (-q, -factor) if factor < 0 else (q, factor)
+
+
 def for_loads(x: Any) -> Any:
     """An array whose rows are at multiples of 16 bytes and have adjacent elements: x, or a copy."""
     *steps, step = strides(x)
@@ -55,6 +62,15 @@ def for_loads(x: Any) -> Any:
     if address(x) % ALIGNMENT:
         return x.clone() if hasattr(x, "clone") else x.copy("K")
     return x
+
+
+def for_tiles(x: Any, rows: int) -> Any:
+    """As `for_loads`, for tiles of rows along dimension `rows`: rows that follow each other in
+    memory, so that a buffer ends with the last one. x, or a copy."""
+    x = for_loads(x)
+    if x.shape[-1] <= strides(x)[rows] <= FARTHEST:
+        return x
+    return copied(x)
 
 
 def typed(x: Any, like: Any) -> Any:

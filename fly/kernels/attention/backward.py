@@ -28,7 +28,6 @@ from fly.kernels.attention.problem import (
     tiles,
 )
 from fly.kernels.attention.tiles import (
-    OWN,
     Scores,
     Streamed,
     Sums,
@@ -82,22 +81,22 @@ def query_gradient_kernel(
     problem: fx.Constexpr[Problem],
 ):
     group = workgroup(Q.dtype, problem.d)
-    part = problem.part(Q, K, starts_q, starts_k)
+    part = problem.part(group.own, Q, K, starts_q, starts_k)
     if not part.exists:
         return
-    head, kv_head = fx.block_idx.y, fx.block_idx.y // (Q.shape[1] // K.shape[1])
+    head, kv_head = problem.heads(Q, K)
     keys = Streamed(group, part.keys(K, kv_head), rows=True, columns=True)
     values = Streamed(group, part.keys(V, kv_head), rows=True)
     queries, gradients = [own_rows(group, part.queries(t, head), part.tile) for t in (Q, dOut)]
     scores, weights, sums = Scores(group), Weights(group), Sums(group)
 
-    first_query = part.tile * OWN
+    first_query = part.tile * group.own
     _, own = scores.place(0)
     query = fx.min(first_query + own, part.length_q - 1)
     lse, delta = part.numbers(Lse, head)[query] * LOG2_E, part.numbers(Delta, head)[query]
     keys.load(0)
     values.load(0)
-    for step in range(fx.ceildiv(part.keys_end(first_query + OWN), group.rows)):
+    for step in range(fx.ceildiv(part.keys_end(first_query + group.own), group.rows)):
         fx.barrier()  # all have read the tiles before
         keys.store()
         values.store()
@@ -131,7 +130,7 @@ def key_gradient_kernel(
     problem: fx.Constexpr[Problem],
 ):
     group = workgroup(Q.dtype, problem.d)
-    part = problem.part(Q, K, starts_q, starts_k, of_keys=True)
+    part = problem.part(group.own, Q, K, starts_q, starts_k, of_keys=True)
     if not part.exists:
         return
     kv_head, heads = fx.block_idx.y, Q.shape[1] // K.shape[1]
@@ -139,7 +138,7 @@ def key_gradient_kernel(
     scores, weights = Scores(group), Weights(group)
     key_sums, value_sums = Sums(group), Sums(group)
 
-    first_key = part.tile * OWN
+    first_key = part.tile * group.own
     first_step = part.queries_start(first_key) // group.rows
     for head in range(kv_head * heads, (kv_head + 1) * heads):
         queries, gradients = [
@@ -193,13 +192,15 @@ def launch(
     delta_kernel(dOut, Out, dLse, Delta, problem.d).launch(
         grid=(rows, heads, batches), block=DELTA_THREADS
     )
-    threads = workgroup(Q.dtype, problem.d).threads
+    group = workgroup(Q.dtype, problem.d)
     inputs = (dOut, Q, K, V, Lse, Delta)
     query_gradient_kernel(*inputs, dQ, starts_q, starts_k, scale, problem).launch(
-        grid=(tiles(Q.shape[2], starts_q, problem.packed), heads, batches), block=threads
+        grid=(tiles(group.own, Q.shape[2], starts_q, problem.packed), heads, batches),
+        block=group.threads,
     )
     key_gradient_kernel(*inputs, dK, dV, starts_q, starts_k, scale, problem).launch(
-        grid=(tiles(K.shape[2], starts_k, problem.packed), kv_heads, batches), block=threads
+        grid=(tiles(group.own, K.shape[2], starts_k, problem.packed), kv_heads, batches),
+        block=group.threads,
     )
     return dQ, dK, dV
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fly.kernels.attention.arguments import check, for_loads, scale_of, typed
+from fly.kernels.attention.arguments import check, for_tiles, scale_of, scaled_up, typed
 from fly.kernels.attention.backward import attention_gradients
 from fly.kernels.attention.forward import attention
 from fly.kernels.attention.problem import Problem
@@ -45,8 +45,9 @@ def flash_attention(
     """
     check(q, k, v, 4)
     problem = Problem(q.shape[3], causal, packed=False)
-    q, k, v = map(for_loads, (q, k, v))
-    out, lse = attention(q, k, v, scale_of(scale, q), problem)
+    q, factor = scaled_up(q, scale)
+    q, k, v = [for_tiles(one, 2) for one in (q, k, v)]
+    out, lse = attention(q, k, v, factor, problem)
     return typed(out, q), lse
 
 
@@ -70,7 +71,7 @@ def flash_attention_backward(
     scale); of their types and shapes. The same in each run."""
     check(q, k, v, 4)
     problem = Problem(q.shape[3], causal, packed=False)
-    d_out, q, k, v, out = map(for_loads, (d_out, q, k, v, out))
+    d_out, q, k, v, out = [for_tiles(one, 2) for one in (d_out, q, k, v, out)]
     made = attention_gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
     return tuple(typed(one, q) for one in made)
 

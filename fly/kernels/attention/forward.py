@@ -1,6 +1,6 @@
 """The kernel of attention: softmax(scale · Q·Kᵀ)·V, and the logarithms of softmax's sums.
 
-A workgroup takes 64 queries of a head and goes through the keys that they attend to, with an
+A workgroup takes some queries of a head and goes through the keys that they attend to, with an
 online softmax (Dao, "FlashAttention-2", arXiv:2307.08691).
 """
 
@@ -10,10 +10,9 @@ from typing import Any
 
 import fly
 import fly.expr as fx
-from fly.kernels.approximations import LOG2_E, exp2
+from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
 from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
 from fly.kernels.attention.tiles import (
-    OWN,
     Scores,
     Streamed,
     Sums,
@@ -24,6 +23,19 @@ from fly.kernels.attention.tiles import (
 )
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
+TINY = 1e-30  # instead of 0, which is not a factor of -inf
+# Sums are scaled to another bound if a score exceeds theirs by so much. Weights are then up to 2^8,
+# and have the same relative errors.
+SLACK = 8
+
+
+def sum_of(numbers: Any) -> Any:
+    """The sum of a vector, of halves at a time, which CDNA adds by two."""
+    while numbers.numel > 1:
+        count = numbers.numel // 2
+        first, second = (numbers.shuffle(numbers, range(i, i + count)) for i in (0, count))
+        numbers = first + second
+    return numbers[0]
 
 
 @fly.kernel
@@ -38,21 +50,28 @@ def attention_kernel(
     scale: fx.Float32,
     problem: fx.Constexpr[Problem],
 ):
-    group = workgroup(Q.dtype, problem.d)
-    part = problem.part(Q, K, starts_q, starts_k)
+    group = workgroup(Q.dtype, problem.d, wide=True)
+    part = problem.part(group.own, Q, K, starts_q, starts_k)
     if not part.exists:
         return
-    head, kv_head = fx.block_idx.y, fx.block_idx.y // (Q.shape[1] // K.shape[1])
+    head, kv_head = problem.heads(Q, K)
     keys = Streamed(group, part.keys(K, kv_head), rows=True)
     values = Streamed(group, part.keys(V, kv_head), columns=True)
     queries = own_rows(group, part.queries(Q, head), part.tile)
     scores, weights, sums = Scores(group), Weights(group), Sums(group)
 
-    first_query = part.tile * OWN
+    key, own = scores.place(0)
+    first_query = part.tile * group.own
+    # The keys that the thread's query sees; and those that all, and any, of the wave's queries see.
+    first_of_wave = first_query + fx.thread_idx.x // fx.num_warp_threads() * group.edge
+    end = part.keys_end(first_query + own + 1) - key
+    all_see, any_sees = [part.keys_end(first_of_wave + count) for count in (1, group.edge)]
+    factor = fx.max(scale * LOG2_E, TINY)
     bound, total = fx.Float32(LOWEST), fx.Float32(0)
     keys.load(0)
     values.load(0)
-    for step in range(fx.ceildiv(part.keys_end(first_query + OWN), group.rows)):
+    steps = fx.ceildiv(part.keys_end(first_query + group.own), group.rows)
+    for step in range(fx.max(steps, 1)):
         fx.barrier()  # all have read the tiles before
         keys.store()
         values.store()
@@ -60,31 +79,30 @@ def attention_kernel(
         keys.load(step + 1)
         values.load(step + 1)
 
-        s = scores.of(keys, queries)
-        s.store(s.load() * (scale * LOG2_E))
         first_key = step * group.rows
-        if not part.all_see(first_query, OWN, first_key, group.rows):
-            for i in fx.range_constexpr(scores.count):
-                key, query = scores.place(i)
-                if not part.sees(first_query + query, first_key + key):
-                    s[i] = float("-inf")
-        before = bound
-        # NaN is not in the bound, but in the sum and, by its weight, in all numbers of the row.
-        bound = across_rows(fx.maxnumf(before, *s.load()), fx.maxnumf)
-        exponentials = exp2(s.load() - bound)
-        shrink = exp2(before - bound)
-        total = total * shrink + exponentials.reduce("add")
-        sums.scale(shrink)
-        sums.add(values, weights.of(exponentials, scores))
+        # Where weights go through LDS, all waves meet at barriers.
+        if not group.in_place or first_key < any_sees:
+            s = scores.of(keys, queries)
+            if first_key + group.rows > all_see:
+                for i in fx.range_constexpr(scores.count):
+                    s[i] = fx.where(scores.row(i) < end - first_key, s[i], float("-inf"))
+            # NaN is not in the bound, but in the sum and, by its weight, in all numbers of the row.
+            most = across_rows(group, fx.maxnumf(*s.load()), fx.maxnumf) * factor
+            if most > bound + SLACK:
+                shrink = exp2(bound - most)
+                bound, total = most, total * shrink
+                sums.scale(shrink)
+            exponentials = exp2(fx.fma(s.load(), factor, -bound))
+            total += sum_of(exponentials)
+            sums.add(values, weights.of(exponentials, scores))
 
-    total = across_rows(total, lambda a, b: a + b)
-    sums.scale(1 / total if total > 0 else 0.0)  # 0 for a query that sees no key
+    total = across_rows(group, total, lambda a, b: a + b)
+    sums.scale(0.0 if total == 0 else reciprocal(total))  # 0 for a query that sees no key
     sums.store(part.queries(Out, head), part.tile)
     lse = part.numbers(Lse, head)
-    _, own = scores.place(0)
-    if (fx.lane_id() < 16) & (first_query + own < part.length_q):
+    if (fx.lane_id() < group.edge) & (first_query + own < part.length_q):
         lse[first_query + own] = (
-            (bound + fx.log2(total)) * (1 / LOG2_E) if total > 0 else float("-inf")
+            float("-inf") if total == 0 else (bound + log2(total)) * (1 / LOG2_E)
         )
 
 
@@ -94,9 +112,10 @@ def launch(
     """In a host function: allocates the results and launches the kernel."""
     Out = empty_like(Q)
     Lse = fx.empty((Q.shape[0], Q.shape[1], Q.shape[2]), fx.Float32)
-    grid = (tiles(Q.shape[2], starts_q, problem.packed), Q.shape[1], Q.shape[0])
+    group = workgroup(Q.dtype, problem.d, wide=True)
+    grid = (tiles(group.own, Q.shape[2], starts_q, problem.packed), Q.shape[1], Q.shape[0])
     attention_kernel(Q, K, V, Out, Lse, starts_q, starts_k, scale, problem).launch(
-        grid=grid, block=workgroup(Q.dtype, problem.d).threads
+        grid=grid, block=group.threads
     )
     return Out, Lse
 

@@ -6,7 +6,14 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.attention.arguments import check, for_loads, scale_of, type_name, typed
+from fly.kernels.attention.arguments import (
+    check,
+    for_tiles,
+    scale_of,
+    scaled_up,
+    type_name,
+    typed,
+)
 from fly.kernels.attention.backward import packed_attention_gradients
 from fly.kernels.attention.forward import packed_attention
 from fly.kernels.attention.problem import Problem
@@ -47,8 +54,9 @@ def flash_attention_varlen(
     Returns out, as q, and lse, heads × queries of all sequences, of f32.
     """
     starts, problem = _checked(q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
-    heads = [_by_heads(one) for one in (q, k, v)]
-    out, lse = packed_attention(*heads, *starts, scale_of(scale, q), problem)
+    turned, factor = scaled_up(q, scale)
+    heads = [_by_heads(one) for one in (turned, k, v)]
+    out, lse = packed_attention(*heads, *starts, factor, problem)
     return _by_rows(out, q), lse[0]
 
 
@@ -111,7 +119,7 @@ def _checked(q: Any, k: Any, v: Any, starts_q: Any, starts_k: Any, causal: bool)
 
 def _by_heads(x: Any) -> Any:
     """rows × heads × d as 1 × heads × rows × d."""
-    return for_loads(x).swapaxes(0, 1)[None]
+    return for_tiles(x, 0).swapaxes(0, 1)[None]
 
 
 def _by_rows(x: Any, like: Any) -> Any:

@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import fly.expr as fx
-from fly.kernels.attention.tiles import OWN
 
 # The annotations of Q, K and V (batches × heads × length × d), and of the starts of sequences.
-Queries = fx.Tensor[fx.Float, "batches", "heads", fx.sym_int32("queries"), None]
-Keys = fx.Tensor[fx.Float, "batches", "kv_heads", fx.sym_int32("keys"), None]
-Numbers = fx.Tensor[fx.Float32, "batches", "heads", fx.sym_int32("queries")]
+Queries = fx.Tensor[fx.Float, "batches", fx.sym_int32("heads"), fx.sym_int32("queries"), None]
+Keys = fx.Tensor[fx.Float, "batches", fx.sym_int32("kv_heads"), fx.sym_int32("keys"), None]
+Numbers = fx.Tensor[fx.Float32, "batches", fx.sym_int32("heads"), fx.sym_int32("queries")]
 Starts = fx.Tensor[fx.Int32, "starts"]
 
 
@@ -28,15 +27,17 @@ class Problem(NamedTuple):
     causal: bool
     packed: bool
 
-    def part(self, Q: Any, K: Any, starts_q: Any, starts_k: Any, *, of_keys: bool = False) -> Part:
-        """The block's part: a tile of queries or, `of_keys`, of keys."""
+    def part(
+        self, own: int, Q: Any, K: Any, starts_q: Any, starts_k: Any, *, of_keys: bool = False
+    ) -> Part:
+        """The block's part: a tile of so many queries or, `of_keys`, keys."""
         tile, sequence = fx.block_idx.x, fx.block_idx.z
         if not self.packed:
             return Part(self, tile, True, sequence, 0, Q.shape[2], 0, K.shape[2])
         starts = starts_k if of_keys else starts_q
         sequence, count = fx.Int32(0), starts.shape[0] - 1
-        while sequence < count and tile >= _tiles(starts, sequence):
-            tile -= _tiles(starts, sequence)
+        while sequence < count and tile >= _tiles(starts, sequence, own):
+            tile -= _tiles(starts, sequence, own)
             sequence += 1
         exists = sequence < count
         sequence = sequence if exists else 0
@@ -44,10 +45,15 @@ class Problem(NamedTuple):
         length_q, length_k = starts_q[sequence + 1] - first_q, starts_k[sequence + 1] - first_k
         return Part(self, tile, exists, 0, first_q, length_q, first_k, length_k)
 
+    def heads(self, Q: Any, K: Any) -> tuple[Any, Any]:
+        """The block's head of queries, and that of keys."""
+        head = fx.block_idx.y
+        return head, fx.Int32(fx.Uint32(head) * K.shape[1] // Q.shape[1])
 
-def _tiles(starts: Any, sequence: Any) -> Any:
+
+def _tiles(starts: Any, sequence: Any, own: int) -> Any:
     """The tiles of a sequence."""
-    return fx.ceildiv(starts[sequence + 1] - starts[sequence], OWN)
+    return fx.ceildiv(starts[sequence + 1] - starts[sequence], own)
 
 
 def empty_like(heads: Any) -> Any:
@@ -56,9 +62,9 @@ def empty_like(heads: Any) -> Any:
     return fx.empty(heads.shape, heads.dtype, fx.Allocation().reorder(0, 2, 1, 3))
 
 
-def tiles(length: Any, starts: Any, packed: bool) -> Any:
-    """In a host function, a bound of the number of tiles of a tensor."""
-    return fx.ceildiv(length, OWN) + (starts.shape[0] - 1 if packed else 0)
+def tiles(own: int, length: Any, starts: Any, packed: bool) -> Any:
+    """In a host function, a bound of the number of tiles of so many rows of a tensor."""
+    return fx.ceildiv(length, own) + (starts.shape[0] - 1 if packed else 0)
 
 
 class Part(NamedTuple):

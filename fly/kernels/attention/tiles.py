@@ -1,6 +1,6 @@
 """Tiles of attention: rows of a head as operands of matrix instructions.
 
-A workgroup of four waves *owns* 64 rows of some matrices, 16 in each wave, in registers. It
+A workgroup of four waves *owns* rows of some matrices, 16 or 32 in each wave, in registers. It
 *streams* the rows of others through LDS in tiles, and computes two kinds of products:
 
     scores  = streamed · ownᵀ            rows of the tile × own rows; sums over d
@@ -22,10 +22,9 @@ from fly_target.registry import find
 
 import fly.expr as fx
 
-OWN = 64  # rows of a workgroup: 16 for each wave
 WAVES = 4
 VALUES = 8  # that a thread moves at a time: 128 bits
-MOVES = 2  # of a thread for a streamed tile
+WIDE_ROWS = 64  # of a streamed tile, where waves own 32 rows
 WAVE_LANES = {"CDNA2": 64, "CDNA3": 64, "CDNA4": 64, "RDNA3": 32, "RDNA4": 32}
 
 
@@ -33,54 +32,85 @@ WAVE_LANES = {"CDNA2": 64, "CDNA3": 64, "CDNA4": 64, "RDNA3": 32, "RDNA4": 32}
 class Workgroup:
     """How the threads of a workgroup share tiles of rows of d elements, and products of them.
 
-    by_row, by_column: the moves of a streamed tile. A thread has eight columns of two adjacent
-    rows, and accesses eight values of a row at a time, or the two of a column.
+    edge: the rows that a wave owns, and the rows of a block of scores of one instruction. rows:
+    those of a streamed tile. columns: how the tile's rows follow each other in its columns in LDS.
+    by_row, by_column: the moves of a streamed tile. A thread has eight columns of some adjacent
+    rows, and accesses eight values of a row at a time, or its values of a column. in_place: whether
+    a thread's scores are what it takes as weights. moves: the adjacent rows of a streamed tile that
+    a thread has.
     """
 
     dtype: Any
     d: int
+    edge: int
+    rows: int
     threads: int
-    scores: Any
-    sums: Any
+    product: Any
+    columns: Any
+    in_place: bool
+    moves: int
     by_row: Any
     by_column: Any
 
     @property
-    def rows(self) -> int:
-        """The rows of a streamed tile: 16 to 64."""
-        return self.threads * MOVES * VALUES // self.d
+    def own(self) -> int:
+        """The rows that the workgroup owns."""
+        return WAVES * self.edge
 
     def copy(self, values: int) -> Any:
         """The copy atom of so many values."""
         return fx.make_copy_atom(fx.UniversalCopy(self.dtype.bits * values), self.dtype)
 
+    def buffer_copy(self, values: int) -> Any:
+        """The copy atom of so many values from or to a buffer."""
+        return fx.make_copy_atom(fx.rocdl.BufferCopy(self.dtype.bits * values), self.dtype)
 
-def workgroup(dtype: Any, d: int) -> Workgroup:
+
+def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
     """The workgroup for the target that is traced for; UsageError if it has neither MFMA nor WMMA
-    of 16×16×16."""
+    of 16×16×16. `wide`: with MFMA, waves own 32 rows, which takes more registers."""
     arch = fx.rocdl.get_rocm_arch()
-    lanes = WAVE_LANES.get(find(arch).matrix)
+    matrix = find(arch).matrix
+    lanes = WAVE_LANES.get(matrix)
     if lanes is None:
         raise UsageError(f"attention needs MFMA or WMMA of 16x16x16, which {arch} lacks")
-    instruction = fx.rocdl.MFMA if lanes == 64 else fx.rocdl.WMMA
-    atom = fx.make_mma_atom(instruction(16, 16, 16, dtype))
-    waves = fx.make_layout((1, WAVES, 1), (0, 1, 0))
-    sums = scores = fx.make_tiled_mma(atom, waves)
-    if fx.size(atom.layout_A_tv[1]) < VALUES:
-        # Two consecutive products use the eight values of d that a thread reads at a time.
-        along_d = fx.make_tile(None, None, fx.make_layout((4, 4, 2), (1, 8, 4)))
-        scores = fx.make_tiled_mma(atom, waves, along_d)
-    threads, groups = WAVES * lanes, d // VALUES
+    wide &= lanes == 64
+    edge, threads = 32 if wide else 16, WAVES * lanes
+    rows = WIDE_ROWS if wide else 2 * VALUES * threads // d
+    product = _product(dtype, matrix, edge, rows)
+    groups, moves = d // VALUES, rows * d // (threads * VALUES)
     places = fx.make_ordered_layout((threads // groups, groups), (1, 0))
     by_row, by_column = [
         fx.make_tiled_copy_tv(
             fx.make_copy_atom(fx.UniversalCopy(dtype.bits * values), dtype),
             places,
-            fx.make_ordered_layout((MOVES, VALUES), order),
+            fx.make_ordered_layout((moves, VALUES), order),
         )
-        for values, order in ((VALUES, (1, 0)), (MOVES, (0, 1)))
+        for values, order in ((VALUES, (1, 0)), (moves, (0, 1)))
     ]
-    return Workgroup(dtype, d, threads, scores, sums, by_row, by_column)
+    return Workgroup(dtype, d, edge, rows, threads, *product, moves, by_row, by_column)
+
+
+def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool]:
+    """`product`, `columns` and `in_place` of a workgroup.
+
+    What MFMA has of scores in a lane, four rows of each block of four times as many, is what it
+    takes as weights: of one block, or on CDNA4 of two. These are adjacent in LDS.
+    """
+    waves = fx.make_layout((1, WAVES, 1), (0, 1, 0))
+    if not matrix.startswith("CDNA"):
+        atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, 16, dtype))
+        return fx.make_tiled_mma(atom, waves), fx.make_layout(rows, 1), _stays_in_place(atom)
+    parts = 64 // edge  # the lanes that share an own row
+    block = VALUES * parts
+    columns = fx.make_layout((4, parts, 2, rows // block), (1, VALUES, 4, block))
+    if matrix == "CDNA4":
+        atom = fx.make_mma_atom(fx.rocdl.MFMA(edge, edge, block, dtype))
+        return fx.make_tiled_mma(atom, waves), columns, True
+    # Two consecutive products use the eight values that a lane reads at a time.
+    atom = fx.make_mma_atom(fx.rocdl.MFMA(edge, edge, block // 2, dtype))
+    order = fx.make_tile(None, None, fx.make_layout((4, parts, 2), (1, VALUES, 4)))
+    return fx.make_tiled_mma(atom, waves, order), columns, True
 
 
 def transposed(matrix: Any) -> Any:
@@ -88,9 +118,9 @@ def transposed(matrix: Any) -> Any:
     return fx.make_view(fx.get_iter(matrix), fx.select(fx.get_layout(matrix), [1, 0]))
 
 
-def across_rows(value: Any, combine: Any) -> Any:
-    """Combines the values of the lanes that have the same own row: lanes 16 apart."""
-    distance = 16
+def across_rows(group: Workgroup, value: Any, combine: Any) -> Any:
+    """Combines the values of the lanes that have the same own row."""
+    distance = group.edge
     while distance < fx.num_warp_threads():
         value = combine(value, fx.shuffle_xor(value, distance))
         distance *= 2
@@ -101,13 +131,14 @@ def _coordinates(shape: Any) -> Any:
     return fx.make_view((0, 0), fx.make_identity_layout(shape))
 
 
-def _within(places: Any, length: Any) -> Any:
-    """Which of a thread's accesses are in the first `length` rows."""
-    first = places[(0, None), None, None]
-    inside = fx.make_fragment_like(first, fx.Boolean)
-    for i in fx.range_constexpr(fx.size(inside)):
-        inside[i] = fx.get_scalar(first[i][0]) < length
-    return inside
+def _rows(group: Workgroup, matrix: Any, tile: Any, rows: int) -> Any:
+    """A tile of so many rows, as a buffer: beyond the matrix, loads are 0, and stores nothing."""
+    step = matrix.stride[0]
+    start = fx.get_iter(matrix) + fx.Int64(tile) * (rows * step)
+    row_bytes = fx.Int32(step) * (group.dtype.bits // 8)
+    size = fx.max(fx.min(matrix.shape[0] - tile * rows, rows) * row_bytes, 0)
+    layout = fx.make_layout((rows, group.d), (step, 1))
+    return fx.make_view(fx.rocdl.make_buffer_ptr(start, size), layout)
 
 
 def _along_k(matrix: Any, product: Any) -> Any:
@@ -115,15 +146,20 @@ def _along_k(matrix: Any, product: Any) -> Any:
     return fx.flat_divide(matrix, (matrix.shape[0], product.tile_size_mnk[2]))[None, None, 0, None]
 
 
-def _shared_matrix(dtype: Any, rows: int, columns: int) -> Any:
-    """A matrix in LDS, by rows, with groups of eight values permuted by the row, so that threads
-    that read one column of several rows use different banks."""
-    memory = fx.SharedAllocator().allocate(fx.Array[dtype, rows * columns, 16]).peek()
-    groups = (columns // VALUES).bit_length() - 1
+def _shared(dtype: Any, values: int) -> Any:
+    """Memory in LDS."""
+    return fx.SharedAllocator().allocate(fx.Array[dtype, values, 16]).peek()
+
+
+def _by_rows(rows: int, columns: Any) -> Any:
+    """The layout of a matrix in LDS by rows, which have the layout `columns`. Groups of eight
+    values are permuted by the row, so that threads that read one column of several rows use
+    different banks."""
+    count = fx.size(columns)
+    groups = (count // VALUES).bit_length() - 1
     swizzle = fx.static(fx.SwizzleType.get(min(groups, 3), 3, max(groups, 3)))
-    return memory.view(
-        fx.make_composed_layout(swizzle, fx.make_ordered_layout((rows, columns), (1, 0)))
-    )
+    shape, steps = (rows, columns.shape.unpack()), (count, columns.stride.unpack())
+    return fx.make_composed_layout(swizzle, fx.make_layout(shape, steps))
 
 
 class Streamed:
@@ -131,29 +167,28 @@ class Streamed:
     do, or both. While one tile is used, the next is in registers."""
 
     def __init__(self, group: Workgroup, matrix: Any, *, rows: bool = False, columns: bool = False):
-        thread, shape = fx.thread_idx.x, (group.rows, group.d)
-        self.group, self.length = group, matrix.shape[0]
-        load = group.by_row.get_slice(thread)
-        self.source, self.places = [
-            load.partition_S(fx.flat_divide(one, shape)[None, None, None, 0])
-            for one in (matrix, _coordinates(matrix.shape))
-        ]
-        self.held = fx.make_fragment_like(self.source[None, None, None, 0])
+        self.group, self.matrix = group, matrix
+        self.reader = group.by_row.get_slice(fx.thread_idx.x)
+        self.held = fx.make_fragment_like(self._part(0))
         if rows:
-            self.by_row = _shared_matrix(group.dtype, *shape)
-            self.row_part = load.partition_D(self.by_row)
+            memory = _shared(group.dtype, group.rows * group.d)
+            self.by_row = memory.view(_by_rows(group.rows, fx.make_layout(group.d, 1)))
+            self.row_part = self.reader.partition_D(self.by_row)
         if columns:
-            self.by_column = _shared_matrix(group.dtype, *shape[::-1])
-            store = group.by_column.get_slice(thread)
-            self.column_part = store.partition_D(transposed(self.by_column))
+            memory = _shared(group.dtype, group.d * group.rows)
+            self.by_column = memory.view(_by_rows(group.d, fx.make_layout(group.rows, 1)))
+            written = memory.view(_by_rows(group.d, group.columns))
+            store = group.by_column.get_slice(fx.thread_idx.x)
+            self.column_part = store.partition_D(transposed(written))
         self.rows, self.columns = rows, columns
+
+    def _part(self, tile: Any) -> Any:
+        """The thread's part of a tile in memory."""
+        return self.reader.partition_S(_rows(self.group, self.matrix, tile, self.group.rows))
 
     def load(self, tile: Any) -> None:
         """Starts to load a tile. Rows beyond the matrix become 0."""
-        inside = _within(self.places[None, None, None, tile], self.length)
-        self.held.fill(0)
-        source = self.source[None, None, None, tile]
-        fx.copy(self.group.by_row.copy_atom, source, self.held, pred=inside)
+        fx.copy(self.group.buffer_copy(VALUES), self._part(tile), self.held)
 
     def store(self) -> None:
         """Stores the tile that was loaded."""
@@ -161,28 +196,24 @@ class Streamed:
             fx.copy(self.group.by_row.copy_atom, self.held, self.row_part)
         if self.columns:
             turned = fx.make_fragment_like(self.column_part)
-            for i in fx.range_constexpr(MOVES):
+            moves = self.group.moves
+            for i in fx.range_constexpr(moves):
                 for j in fx.range_constexpr(VALUES):
-                    turned[j * MOVES + i] = self.held[i * VALUES + j]
+                    turned[j * moves + i] = self.held[i * VALUES + j]
             fx.copy(self.group.by_column.copy_atom, turned, self.column_part)
 
 
 def own_rows(group: Workgroup, matrix: Any, tile: Any) -> list[Any]:
     """Loads the workgroup's rows of a matrix: fragments, one for each part of d. Rows beyond the
     matrix are 0."""
-    thread, atom = fx.thread_idx.x, group.copy(VALUES)
-    read = fx.make_tiled_copy_B(atom, group.scores).get_slice(thread)
-    parts, places = [
-        _along_k(fx.flat_divide(one, (OWN, group.d))[None, None, tile, 0], group.scores)
-        for one in (matrix, _coordinates(matrix.shape))
-    ]
+    thread, atom = fx.thread_idx.x, group.buffer_copy(VALUES)
+    read = fx.make_tiled_copy_B(atom, group.product).get_slice(thread)
+    parts = _along_k(_rows(group, matrix, tile, group.own), group.product)
     fragments = []
     for i in fx.range_constexpr(fx.size(parts.shape[2])):
         part = parts[None, None, i]
-        fragment = group.scores.get_slice(thread).make_fragment_B(part)
-        fragment.fill(0)
-        inside = _within(read.partition_S(places[None, None, i]), matrix.shape[0])
-        fx.copy(atom, read.partition_S(part), read.retile(fragment), pred=inside)
+        fragment = group.product.get_slice(thread).make_fragment_B(part)
+        fx.copy(atom, read.partition_S(part), read.retile(fragment))
         fragments.append(fragment)
     return fragments
 
@@ -192,19 +223,25 @@ class Scores:
 
     def __init__(self, group: Workgroup):
         self.group = group
-        tile = _coordinates((group.rows, OWN))
-        self.places = group.scores.get_slice(fx.thread_idx.x).partition_C(tile)
+        tile = _coordinates((group.rows, group.own))
+        self.places = group.product.get_slice(fx.thread_idx.x).partition_C(tile)
         self.count = fx.size(self.places)
 
     def place(self, i: int) -> Any:
         """(row of the tile, own row) of the thread's score i."""
         return self.places[i].unpack()
 
+    def row(self, i: int) -> int:
+        """How far score i of a thread is below its score 0, in the streamed tile."""
+        layout = self.group.product.mma_atom.layout_C_tv
+        values = fx.size(layout[1])
+        return layout(0, i % values) % self.group.edge + i // values * self.group.edge
+
     def of(self, streamed: Streamed, own: list[Any]) -> Any:
         """streamed · ownᵀ, for the tile in LDS: a fragment of f32."""
         scores = fx.make_fragment_like(self.places, fx.Float32)
         scores.fill(0.0)
-        _multiply(self.group.scores, self.group.copy(VALUES), streamed.by_row, own, scores)
+        _multiply(self.group.product, self.group.copy(VALUES), streamed.by_row, own, scores)
         return scores
 
 
@@ -213,8 +250,8 @@ class Sums:
 
     def __init__(self, group: Workgroup):
         self.group = group
-        tile = _coordinates((group.d, OWN))
-        part = group.sums.get_slice(fx.thread_idx.x).partition_C(tile)
+        tile = _coordinates((group.d, group.own))
+        part = group.product.get_slice(fx.thread_idx.x).partition_C(tile)
         self.held = fx.make_fragment_like(part, fx.Float32)
         self.held.fill(0.0)
 
@@ -224,23 +261,21 @@ class Sums:
 
     def add(self, streamed: Streamed, weights: list[Any]) -> None:
         """Adds streamedᵀ · weights, for the tile in LDS."""
-        _multiply(self.group.sums, self.group.copy(4), streamed.by_column, weights, self.held)
+        _multiply(
+            self.group.product, self.group.copy(VALUES), streamed.by_column, weights, self.held
+        )
 
     def store(self, matrix: Any, tile: Any) -> None:
         """Stores the sums as rows of a matrix, as far as it has them."""
         group, thread = self.group, fx.thread_idx.x
         # As many values as are adjacent, up to four.
-        adjacent = group.sums.mma_atom.layout_C_tv(0, 1) == 1
-        atom = group.copy(4 if adjacent else 1)
-        write = fx.make_tiled_copy_C(atom, group.sums).get_slice(thread)
-        target, places = [
-            write.partition_D(transposed(fx.flat_divide(one, (OWN, group.d))[None, None, tile, 0]))
-            for one in (matrix, _coordinates(matrix.shape))
-        ]
+        adjacent = group.product.mma_atom.layout_C_tv(0, 1) == 1
+        atom = group.buffer_copy(4 if adjacent else 1)
+        write = fx.make_tiled_copy_C(atom, group.product).get_slice(thread)
+        target = write.partition_D(transposed(_rows(group, matrix, tile, group.own)))
         rounded = fx.make_fragment_like(self.held, group.dtype)
         rounded.store(self.held.load().to(group.dtype))
-        inside = _within(places, matrix.shape[0])
-        fx.copy(atom, write.retile(rounded), target, pred=inside)
+        fx.copy(atom, write.retile(rounded), target)
 
 
 class Weights:
@@ -249,32 +284,34 @@ class Weights:
 
     def __init__(self, group: Workgroup):
         self.group = group
-        self.in_place = _stays_in_place(group.sums.mma_atom)
-        if not self.in_place:
-            self.memory = _shared_matrix(group.dtype, OWN, group.rows)
+        if not group.in_place:
+            memory = _shared(group.dtype, group.own * group.rows)
+            self.memory = memory.view(_by_rows(group.own, fx.make_layout(group.rows, 1)))
 
     def of(self, numbers: Any, scores: Scores) -> list[Any]:
         """Fragments of numbers, a vector in the order of scores, rounded to the matrices' type."""
         group, thread = self.group, fx.thread_idx.x
         rounded = fx.make_fragment_like(scores.places, group.dtype)
         rounded.store(numbers.to(group.dtype))
-        parts = _along_k(_coordinates((OWN, group.rows)), group.sums)
-        in_product = group.sums.get_slice(thread)
+        parts = _along_k(_coordinates((group.own, group.rows)), group.product)
+        in_product = group.product.get_slice(thread)
         fragments = [
             fx.make_fragment_like(in_product.partition_B(parts[None, None, i]), group.dtype)
             for i in range(fx.size(parts.shape[2]))
         ]
-        if self.in_place:
+        if group.in_place:
+            values = fx.size(fragments[0])
             for i, fragment in enumerate(fragments):
-                fragment.store(rounded[None, i, None].load())
+                for j in fx.range_constexpr(values):
+                    fragment[j] = rounded[i * values + j]
             return fragments
         single, wide = group.copy(1), group.copy(VALUES)
-        write = fx.make_tiled_copy_C(single, group.sums).get_slice(thread)
-        read = fx.make_tiled_copy_B(wide, group.sums).get_slice(thread)
+        write = fx.make_tiled_copy_C(single, group.product).get_slice(thread)
+        read = fx.make_tiled_copy_B(wide, group.product).get_slice(thread)
         fx.barrier()  # all have read the weights before
         fx.copy(single, write.retile(rounded), write.partition_D(transposed(self.memory)))
         fx.barrier()
-        parts = _along_k(self.memory, group.sums)
+        parts = _along_k(self.memory, group.product)
         for i, fragment in enumerate(fragments):
             fx.copy(wide, read.partition_S(parts[None, None, i]), read.retile(fragment))
         return fragments
