@@ -19,7 +19,7 @@ from fly.kernels.arrays import address, contiguous, strides
 from fly.kernels.gemm.batched_gemm import Right
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.matrix_product import matmul, result_type
-from fly.kernels.gemm.plans import WIDEST, Access, Plan, access, plan_for
+from fly.kernels.gemm.plans import NEAR, WIDEST, Access, Plan, access, fits_buffer, plan_for
 from fly.kernels.gemm.tiles import Mover, Part, Tiles, tiled_product
 from fly.kernels.operators import operator
 
@@ -69,10 +69,12 @@ class PatchTiles:
         X, window = part.X, part.window
         self.part, self.mover = part, Mover(X.dtype, access, lds)
         self.width = fx.size(lds.shape[1])
-        self.start = fx.get_iter(X) + fx.Int64(part.channel) * X.stride[1]
+        first = fx.get_iter(X) + fx.Int64(part.channel) * X.stride[1]
+        self.source = self.mover.source(first, NEAR // X.dtype.bytes)
         places = self.mover.places
         # Of each access: the offset of the image, and the row and column of the window's start.
-        self.images = fx.make_fragment_like(places, fx.Int64)
+        distance = self.mover.distance
+        self.images = fx.make_fragment_like(places, distance)
         self.tops, self.lefts = [fx.make_fragment_like(places, fx.Int32) for _ in range(2)]
         height, width = window.outputs((X.shape[2], X.shape[3]))
         for i in fx.range_constexpr(fx.size(places)):
@@ -80,13 +82,15 @@ class PatchTiles:
             pixel = fx.min(part.row + fx.Int32(pixel), part.rows - 1)
             line, column = divmod(pixel, width)
             image, line = divmod(line, height)
-            self.images[i] = fx.Int64(image) * X.stride[0]
+            self.images[i] = distance(image) * distance(X.stride[0])
             self.tops[i] = fx.Int32(line * window.stride[0] - window.padding[0])
             self.lefts[i] = fx.Int32(column * window.stride[1] - window.padding[1])
 
     def load(self, step: Any, whole: bool) -> None:
         """Starts to load a tile."""
         X, window, places = self.part.X, self.part.window, self.mover.places
+        distance = self.mover.distance
+        steps = [distance(one) for one in X.stride.unpack()]
         offsets = fx.make_fragment_like(self.images)
         inside = fx.make_fragment_like(places, fx.Boolean)
         for i in fx.range_constexpr(fx.size(places)):
@@ -103,11 +107,11 @@ class PatchTiles:
             )
             offsets[i] = (
                 self.images[i]
-                + fx.Int64(channel) * X.stride[1]
-                + fx.Int64(line) * X.stride[2]
-                + fx.Int64(column) * X.stride[3]
+                + distance(channel) * steps[1]
+                + distance(line) * steps[2]
+                + distance(column) * steps[3]
             )
-        self.mover.load(self.start, offsets, inside)
+        self.mover.load(self.source, 0, offsets, inside)
 
 
 @fly.kernel
@@ -248,11 +252,12 @@ def conv2d(
 def _access(x: Any, channels: int) -> Access:
     """The access of patches: along K where channels are adjacent."""
     steps, nbytes = strides(x), x.itemsize
+    buffer = fits_buffer(x.shape, steps, nbytes)
     if steps[1] != 1:
-        return Access(False, 1)
+        return Access(False, 1, buffer)
     outside = [steps[i] * nbytes for i in (0, 2, 3) if x.shape[i] > 1]
     aligned = math.gcd(WIDEST, address(x), channels * nbytes, *outside)
-    return Access(True, max(1, aligned // nbytes))
+    return Access(True, max(1, aligned // nbytes), buffer)
 
 
 def _save(ctx: Any, inputs: Any, output: Any) -> None:

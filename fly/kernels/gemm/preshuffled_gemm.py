@@ -20,7 +20,8 @@ from fly.kernels.gemm.batched_gemm import Left
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.matrix_product import as_operand, check_activation, result_type
 from fly.kernels.gemm.plans import (
-    ROW,
+    ROWS,
+    STAGES,
     WIDEST,
     Access,
     Plan,
@@ -29,10 +30,10 @@ from fly.kernels.gemm.plans import (
     element_type,
     plan_for,
 )
-from fly.kernels.gemm.tiles import STAGES, Part, products_first, shared_tiles, tiled_product
+from fly.kernels.gemm.tiles import Part, multiply, products_first, shared_tiles, tiled_product
 from fly.kernels.operators import operator
 
-ROWS = 16  # columns of B in a block
+COLUMNS = 16  # of B in a block
 Shuffled = fx.Tensor[fx.Numeric, None, None, None, None, fx.aligned(WIDEST)]
 
 
@@ -47,7 +48,7 @@ class ShuffledTiles:
         part = fx.size(product.tile_size_mnk[2])
         self.parts = range(plan.unit.depth // part)
 
-        lds = shared_tiles(dtype, plan.rows)
+        lds = shared_tiles(plan.unit, plan.rows)
         self.a = a.operand(plan.a, lds)
         read = fx.make_tiled_copy_B(self.wide, product).get_slice(thread)
         parts = fx.flat_divide(lds, (plan.rows, part))[None, None, 0, None, None]
@@ -55,8 +56,8 @@ class ShuffledTiles:
         self.from_a, self.to_a = read.partition_S(parts), read.retile(self.own_a)
 
         wide = plan.unit.wide
-        shape = ((ROWS, B.shape[0]), (wide, B.shape[1]))
-        steps = ((wide, B.shape[1] * ROWS * wide), (1, ROWS * wide))
+        shape = ((COLUMNS, B.shape[0]), (wide, B.shape[1]))
+        steps = ((wide, B.shape[1] * COLUMNS * wide), (1, COLUMNS * wide))
         matrix = fx.make_view(fx.get_iter(B), fx.make_layout(shape, steps))
         tiles = fx.flat_divide(matrix, (plan.columns, part))[None, None, column, None]
         self.load_atom = fx.make_copy_atom(fx.UniversalCopy(wide * B.dtype.bits), B.dtype)
@@ -79,7 +80,7 @@ class ShuffledTiles:
         for part in self.parts:
             fx.copy(self.wide, self.from_a[None, None, None, part, stage], self.to_a)
             self.own_b.store(self.loaded[stage][part].load().to(self.own_b.dtype))
-            fx.gemm(self.product, c, self.own_b, self.own_a, c)
+            multiply(self.plan.unit, self.product, c, self.own_b, self.own_a)
 
     def sum(self, steps: Any) -> Any:
         """Returns the sums of the products of all tiles, as a fragment of Cᵀ."""
@@ -160,9 +161,9 @@ def shuffled_shape(dtype: Any, k: int, n: int) -> tuple[int, int, int, int]:
     filled up to whole tiles, and in each block columns and values. It is the same on all targets,
     which a compiled graph of torch relies on."""
     wide = WIDEST * 8 // element_type(dtype).bits
-    columns, depth = edge(n), ROW // WIDEST
-    blocks = -(-n // columns) * columns // ROWS
-    return blocks, max(1, -(-k // (wide * depth))) * depth, ROWS, wide
+    columns, depth = edge(n), ROWS[0] // WIDEST
+    blocks = -(-n // columns) * columns // COLUMNS
+    return blocks, max(1, -(-k // (wide * depth))) * depth, COLUMNS, wide
 
 
 def _fake(b: Any) -> Any:

@@ -16,9 +16,11 @@ from typing import Any, NamedTuple
 from fly_trace.values.dtypes import EVERY
 
 import fly.expr as fx
-from fly.kernels.gemm.plans import ROW, WIDEST, Access, Plan, Unit
+from fly.kernels.gemm.plans import NEAR, STAGES, WIDEST, Access, Plan, Unit
 
-STAGES = 2
+BANKED = 64  # bytes of rows in LDS that are swizzled
+SPREAD = 16  # rows that lanes read at once from different banks
+ONES = 0x7F7F7F7F  # four scales of 1, by exponents of E8M0
 
 
 def tiled_product(unit: Unit) -> Any:
@@ -31,11 +33,14 @@ def tiled_product(unit: Unit) -> Any:
             fx.make_layout((16, across, 1), (1, 16, 0)),
             fx.make_tile(None, None, unit.wide),
         )
-    if unit.kind == "MFMA":
-        atom = fx.make_mma_atom(fx.rocdl.MFMA(16, 16, unit.k, dtype, sums))
+    shape = (unit.edge, unit.edge, unit.k)
+    if unit.kind == "scaled MFMA":
+        atom = fx.make_mma_atom(fx.rocdl.cdna4.MFMA_Scale(*shape, dtype))
+    elif unit.kind == "MFMA":
+        atom = fx.make_mma_atom(fx.rocdl.MFMA(*shape, dtype, sums))
     else:
         signs = {"sign_a": True, "sign_b": True} if dtype.kind == "int" else {}
-        atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, unit.k, dtype, sums, **signs))
+        atom = fx.make_mma_atom(fx.rocdl.WMMA(*shape, dtype, sums, **signs))
     waves = fx.make_layout((2, 2, 1), (1, 2, 0))
     values = unit.k // unit.parts
     if values >= unit.wide:
@@ -45,19 +50,38 @@ def tiled_product(unit: Unit) -> Any:
     return fx.make_tiled_mma(atom, waves, fx.make_tile(None, None, order))
 
 
-def shared_tiles(dtype: Any, rows: int) -> Any:
+def shared_tiles(unit: Unit, rows: int) -> Any:
     """Tiles in LDS: (rows, columns, stages)."""
-    columns, group = ROW * 8 // dtype.bits, WIDEST * 8 // dtype.bits
-    memory = fx.SharedAllocator().allocate(fx.Array[dtype, rows * columns * STAGES, WIDEST]).peek()
+    dtype, group = EVERY[unit.element], unit.wide
+    if unit.row > BANKED:
+        # Rows r, r + 16, … follow each other, and a gap follows them, so that lanes which read
+        # rows 0 … 15 use different banks; what they read later is at constant distances.
+        stage = rows // SPREAD * unit.depth
+        steps = STAGES * stage + group * unit.parts // 2
+        layout = fx.make_layout(
+            ((SPREAD, rows // SPREAD), unit.depth, STAGES), ((steps, unit.depth), 1, stage)
+        )
+        return _shared(dtype, SPREAD * steps).view(layout)
+    order = fx.make_ordered_layout((rows, unit.depth, STAGES), (1, 0, 2))
     swizzle = fx.static(fx.SwizzleType.get(2, group.bit_length() - 1, 3))
-    order = fx.make_ordered_layout((rows, columns, STAGES), (1, 0, 2))
-    return memory.view(fx.make_composed_layout(swizzle, order))
+    return _shared(dtype, fx.size(order)).view(fx.make_composed_layout(swizzle, order))
+
+
+def _shared(dtype: Any, count: int) -> Any:
+    return fx.SharedAllocator().allocate(fx.Array[dtype, count, WIDEST]).peek()
+
+
+def multiply(unit: Unit, product: Any, c: Any, a: Any, b: Any) -> None:
+    """Adds the product of two fragments to the sums."""
+    scales = {"scale_a": ONES, "scale_b": ONES} if unit.kind == "scaled MFMA" else {}
+    fx.gemm(product, c, a, b, c, **scales)
 
 
 def products_first(unit: Unit) -> None:
     """Keeps LLVM from moving what follows, which waits for loads, before products."""
-    if unit.kind == "MFMA":
+    if "MFMA" in unit.kind:
         fx.rocdl.sched_barrier(0)
+        fx.rocdl.s_waitcnt(vmcnt=0)
 
 
 class Part(NamedTuple):
@@ -70,6 +94,12 @@ class Part(NamedTuple):
     start: Any
     steps: tuple[Any, Any]
     extents: tuple[Any, Any]
+
+    @property
+    def count(self) -> Any:
+        """The elements from the first to the last one, with those between them."""
+        pairs = zip(self.extents, self.steps, strict=True)
+        return sum(fx.Int64(extent - 1) * step for extent, step in pairs) + 1
 
     def operand(self, access: Access, lds: Any) -> Operand:
         return Operand(self, access, lds)
@@ -103,13 +133,14 @@ class Mover:
     """
 
     def __init__(self, dtype: Any, access: Access, lds: Any):
-        rows, columns, _ = lds.shape.unpack()
+        rows, columns = [fx.size(lds.shape[mode]) for mode in range(2)]
         threads = math.prod(fx.known_block_size())
         count = rows * columns // threads
         run = min(WIDEST * 8 // max(dtype.bits, lds.dtype.bits), count)
         deep = 1 if access.along_k else count // run
         self.block, self.vector = (deep, run), min(access.vector, run)
-        load = fx.make_copy_atom(fx.UniversalCopy(self.vector * dtype.bits), dtype)
+        copy = fx.rocdl.BufferCopy if access.buffer else fx.UniversalCopy
+        load = fx.make_copy_atom(copy(self.vector * dtype.bits), dtype)
         stored = run if access.along_k else deep
         store = fx.make_copy_atom(fx.UniversalCopy(stored * lds.dtype.bits), lds.dtype)
         if access.along_k:
@@ -130,13 +161,31 @@ class Mover:
         self.loaded = fx.make_fragment_like(own, dtype)
         self.stored = fx.make_fragment_like(self.target[None, None, None, 0])
         self.load_atom, self.store_atom = load, store
+        self.distance = fx.Int32 if access.buffer else fx.Int64
 
-    def load(self, start: Any, offsets: Any, inside: Any) -> None:
-        """Starts to load a tile, by the offset of each access. Those that are not `inside` give 0;
-        None stands for all."""
-        if inside is not None:
-            self.loaded.fill(0)
-        fx.gather(self.load_atom, start, offsets, self.loaded, pred=inside)
+    def source(self, start: Any, count: Any) -> Any:
+        """The address of the first one of `count` elements, from which `load` counts."""
+        if self.distance is fx.Int64:
+            return start
+        return fx.rocdl.make_buffer_ptr(start, count * start.dtype.bytes)
+
+    def load(self, source: Any, first: Any, offsets: Any, inside: Any) -> None:
+        """Starts to load a tile, by the offset of each access from element `first` of the source.
+        Those that are not `inside` give 0; None stands for all."""
+        atom = self.load_atom
+        if self.distance is fx.Int32:
+            atom = atom.set_value("soffset", self.distance(first))
+            if inside is not None:  # what is beyond the descriptor's end is 0
+                beyond, places = NEAR * 8 // self.loaded.dtype.bits, offsets
+                offsets = fx.make_fragment_like(places)
+                for i in fx.range_constexpr(fx.size(places)):
+                    offsets[i] = fx.where(inside[i], places[i], beyond)
+                inside = None
+        else:
+            source = source + first
+            if inside is not None:
+                self.loaded.fill(0)
+        fx.gather(atom, source, offsets, self.loaded, pred=inside)
 
     def store(self, stage: Any) -> None:
         """Stores the loaded tile."""
@@ -153,26 +202,29 @@ class Operand:
 
     def __init__(self, part: Part, access: Access, lds: Any):
         self.part, self.mover = part, Mover(part.start.dtype, access, lds)
-        rows, self.width, _ = lds.shape.unpack()
+        rows, self.width = [fx.size(lds.shape[mode]) for mode in range(2)]
         places = self.mover.places
         self.columns = fx.make_fragment_like(places, fx.Int32)
-        self.offsets = fx.make_fragment_like(places, fx.Int64)
+        distance = self.mover.distance
+        self.offsets = fx.make_fragment_like(places, distance)
+        self.source = self.mover.source(part.start, part.count)
         last = fx.min(part.extents[0], rows) - (1 if access.along_k else self.mover.vector)
         for i in fx.range_constexpr(fx.size(places)):
             row, column = places[i].unpack()
             # Rows beyond the matrix are not stored in the end, so any row is loaded for them.
-            row = fx.min(fx.Int64(row), last)
+            row = row if access.buffer else fx.min(fx.Int64(row), last)
             self.columns[i] = fx.Int32(column)
-            self.offsets[i] = row * part.steps[0] + fx.Int64(column) * part.steps[1]
+            across, along = [distance(step) for step in part.steps]
+            self.offsets[i] = distance(row) * across + distance(column) * along
 
     def load(self, step: Any, whole: bool) -> None:
         """Starts to load a tile, of which only a part is in the matrix unless `whole`."""
-        inside, first = None, step * self.width
+        inside, first = None, step * self.width  # of K
         if not whole:
             inside = fx.make_fragment_like(self.columns, fx.Boolean)
             for i in fx.range_constexpr(fx.size(inside)):
                 inside[i] = self.columns[i] < self.part.extents[1] - first
-        self.mover.load(self.part.start + first * self.part.steps[1], self.offsets, inside)
+        self.mover.load(self.source, first * self.part.steps[1], self.offsets, inside)
 
 
 class Tiles:
@@ -181,7 +233,7 @@ class Tiles:
     def __init__(self, plan: Plan, product: Any, a: Any, b: Part):
         """`a` is a `Part`, or another one whose `operand` loads tiles of rows along K."""
         dtype = EVERY[plan.unit.element]
-        lds_a, lds_b = shared_tiles(dtype, plan.rows), shared_tiles(dtype, plan.columns)
+        lds_a, lds_b = [shared_tiles(plan.unit, rows) for rows in (plan.rows, plan.columns)]
         self.a = a.operand(plan.a, lds_a)
         self.b = b.operand(plan.b, lds_b)
         self.plan, self.product = plan, product
@@ -211,7 +263,7 @@ class Tiles:
         for part in fx.range_constexpr(self.parts):
             fx.copy(self.wide, self.from_b[None, None, None, part, stage], self.to_b)
             fx.copy(self.wide, self.from_a[None, None, None, part, stage], self.to_a)
-            fx.gemm(self.product, c, self.own_b, self.own_a, c)
+            multiply(self.plan.unit, self.product, c, self.own_b, self.own_a)
 
     def sum(self, first: Any, last: Any) -> Any:
         """Returns the sums of the products of tiles `first` to `last`, of which there is one at
