@@ -19,8 +19,9 @@ from fly.kernels.arrays import address, contiguous, strides
 from fly.kernels.gemm.batched_gemm import Right
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.matrix_product import matmul, result_type
-from fly.kernels.gemm.plans import NEAR, WIDEST, Access, Plan, access, fits_buffer, plan_for
-from fly.kernels.gemm.tiles import Mover, Part, Tiles, tiled_product
+from fly.kernels.gemm.movers import Mover
+from fly.kernels.gemm.plans import WIDEST, Access, Plan, access, fits_buffer, plan_for
+from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
 from fly.kernels.operators import operator
 
 Images = fx.Tensor[fx.Float, *map(fx.sym_int32, ("images", "channels", "height", "width"))]
@@ -70,7 +71,7 @@ class PatchTiles:
         self.part, self.mover = part, Mover(X.dtype, access, lds)
         self.width = fx.size(lds.shape[1])
         first = fx.get_iter(X) + fx.Int64(part.channel) * X.stride[1]
-        self.source = self.mover.source(first, NEAR // X.dtype.bytes)
+        self.source = self.mover.source(first)
         places = self.mover.places
         # Of each access: the offset of the image, and the row and column of the window's start.
         distance = self.mover.distance

@@ -10,13 +10,13 @@ column, which become adjacent values of a row of C.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 from fly_trace.values.dtypes import EVERY
 
 import fly.expr as fx
-from fly.kernels.gemm.plans import NEAR, STAGES, WIDEST, Access, Plan, Unit
+from fly.kernels.gemm.movers import Mover
+from fly.kernels.gemm.plans import STAGES, WIDEST, Access, Plan, Unit
 
 BANKED = 64  # bytes of rows in LDS that are swizzled
 SPREAD = 16  # rows that lanes read at once from different banks
@@ -81,6 +81,11 @@ def products_first(unit: Unit) -> None:
     """Keeps LLVM from moving what follows, which waits for loads, before products."""
     if "MFMA" in unit.kind:
         fx.rocdl.sched_barrier(0)
+
+
+def all_loaded(unit: Unit) -> None:
+    """Waits for all loads once, instead of for each before it is stored."""
+    if "MFMA" in unit.kind:
         fx.rocdl.s_waitcnt(vmcnt=0)
 
 
@@ -94,12 +99,6 @@ class Part(NamedTuple):
     start: Any
     steps: tuple[Any, Any]
     extents: tuple[Any, Any]
-
-    @property
-    def count(self) -> Any:
-        """The elements from the first to the last one, with those between them."""
-        pairs = zip(self.extents, self.steps, strict=True)
-        return sum(fx.Int64(extent - 1) * step for extent, step in pairs) + 1
 
     def operand(self, access: Access, lds: Any) -> Operand:
         return Operand(self, access, lds)
@@ -124,79 +123,6 @@ class Part(NamedTuple):
         return cls(start, steps, (rows[1] - rows[0], k[1] - k[0]))
 
 
-class Mover:
-    """A thread's part in moving tiles of an operand: from memory to registers, and to LDS.
-
-    It moves blocks of `run` elements along the operand's access, and `deep` of them beside each
-    other. Where these lie along K, it transposes the block in registers. `places` are the row and
-    the column in a tile of the first element of each access.
-    """
-
-    def __init__(self, dtype: Any, access: Access, lds: Any):
-        rows, columns = [fx.size(lds.shape[mode]) for mode in range(2)]
-        threads = math.prod(fx.known_block_size())
-        count = rows * columns // threads
-        run = min(WIDEST * 8 // max(dtype.bits, lds.dtype.bits), count)
-        deep = 1 if access.along_k else count // run
-        self.block, self.vector = (deep, run), min(access.vector, run)
-        copy = fx.rocdl.BufferCopy if access.buffer else fx.UniversalCopy
-        load = fx.make_copy_atom(copy(self.vector * dtype.bits), dtype)
-        stored = run if access.along_k else deep
-        store = fx.make_copy_atom(fx.UniversalCopy(stored * lds.dtype.bits), lds.dtype)
-        if access.along_k:
-            across = columns // run
-            order = fx.make_ordered_layout((threads // across, across), (1, 0))
-            blocks = [fx.make_layout((1, run), (1, 1))] * 2
-        else:
-            across = rows // run
-            order = fx.make_ordered_layout((across, threads // across), (0, 1))
-            blocks = [fx.make_ordered_layout((run, deep), modes) for modes in ((0, 1), (1, 0))]
-        loads, stores = [
-            fx.make_tiled_copy_tv(atom, order, block).get_slice(fx.thread_idx.x)
-            for atom, block in zip((load, store), blocks, strict=True)
-        ]
-        own = loads.partition_S(fx.make_view((0, 0), fx.make_identity_layout((rows, columns))))
-        self.places = own[(0, None), None, None]
-        self.target = stores.partition_D(lds)
-        self.loaded = fx.make_fragment_like(own, dtype)
-        self.stored = fx.make_fragment_like(self.target[None, None, None, 0])
-        self.load_atom, self.store_atom = load, store
-        self.distance = fx.Int32 if access.buffer else fx.Int64
-
-    def source(self, start: Any, count: Any) -> Any:
-        """The address of the first one of `count` elements, from which `load` counts."""
-        if self.distance is fx.Int64:
-            return start
-        return fx.rocdl.make_buffer_ptr(start, count * start.dtype.bytes)
-
-    def load(self, source: Any, first: Any, offsets: Any, inside: Any) -> None:
-        """Starts to load a tile, by the offset of each access from element `first` of the source.
-        Those that are not `inside` give 0; None stands for all."""
-        atom = self.load_atom
-        if self.distance is fx.Int32:
-            atom = atom.set_value("soffset", self.distance(first))
-            if inside is not None:  # what is beyond the descriptor's end is 0
-                beyond, places = NEAR * 8 // self.loaded.dtype.bits, offsets
-                offsets = fx.make_fragment_like(places)
-                for i in fx.range_constexpr(fx.size(places)):
-                    offsets[i] = fx.where(inside[i], places[i], beyond)
-                inside = None
-        else:
-            source = source + first
-            if inside is not None:
-                self.loaded.fill(0)
-        fx.gather(atom, source, offsets, self.loaded, pred=inside)
-
-    def store(self, stage: Any) -> None:
-        """Stores the loaded tile."""
-        values = self.loaded.load().to(self.stored.dtype)
-        deep, run = self.block
-        if deep > 1:
-            values = values.shuffle(values, [j * run + i for i in range(run) for j in range(deep)])
-        self.stored.store(values)
-        fx.copy(self.store_atom, self.stored, self.target[None, None, None, stage])
-
-
 class Operand:
     """The tiles of a part of a matrix."""
 
@@ -205,17 +131,17 @@ class Operand:
         rows, self.width = [fx.size(lds.shape[mode]) for mode in range(2)]
         places = self.mover.places
         self.columns = fx.make_fragment_like(places, fx.Int32)
+        self.source = self.mover.source(part.start)
         distance = self.mover.distance
         self.offsets = fx.make_fragment_like(places, distance)
-        self.source = self.mover.source(part.start, part.count)
+        across, along = [distance(step) for step in part.steps]
         last = fx.min(part.extents[0], rows) - (1 if access.along_k else self.mover.vector)
         for i in fx.range_constexpr(fx.size(places)):
             row, column = places[i].unpack()
             # Rows beyond the matrix are not stored in the end, so any row is loaded for them.
-            row = row if access.buffer else fx.min(fx.Int64(row), last)
+            row = fx.min(distance(row), distance(last))
             self.columns[i] = fx.Int32(column)
-            across, along = [distance(step) for step in part.steps]
-            self.offsets[i] = distance(row) * across + distance(column) * along
+            self.offsets[i] = row * across + distance(column) * along
 
     def load(self, step: Any, whole: bool) -> None:
         """Starts to load a tile, of which only a part is in the matrix unless `whole`."""
@@ -256,6 +182,7 @@ class Tiles:
         self.b.load(step, self.plan.whole)
 
     def store(self, stage: Any) -> None:
+        all_loaded(self.plan.unit)
         self.a.mover.store(stage)
         self.b.mover.store(stage)
 
