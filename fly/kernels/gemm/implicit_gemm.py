@@ -73,45 +73,45 @@ class PatchTiles:
         first = fx.get_iter(X) + fx.Int64(part.channel) * X.stride[1]
         self.source = self.mover.source(first)
         places = self.mover.places
-        # Of each access: the offset of the image, and the row and column of the window's start.
+        # Of each access: the offset of the window's start, and its row and column in the image.
         distance = self.mover.distance
-        self.images = fx.make_fragment_like(places, distance)
+        self.steps = [distance(step) for step in X.stride.unpack()]
+        self.starts = fx.make_fragment_like(places, distance)
         self.tops, self.lefts = [fx.make_fragment_like(places, fx.Int32) for _ in range(2)]
-        height, width = window.outputs((X.shape[2], X.shape[3]))
+        # What is not negative is divided with fewer instructions.
+        height, width = map(fx.Uint32, window.outputs((X.shape[2], X.shape[3])))
         for i in fx.range_constexpr(fx.size(places)):
             pixel, _ = places[i].unpack()
-            pixel = fx.min(part.row + fx.Int32(pixel), part.rows - 1)
+            pixel = fx.Uint32(fx.min(part.row + fx.Int32(pixel), part.rows - 1))
             line, column = divmod(pixel, width)
             image, line = divmod(line, height)
-            self.images[i] = distance(image) * distance(X.stride[0])
-            self.tops[i] = fx.Int32(line * window.stride[0] - window.padding[0])
-            self.lefts[i] = fx.Int32(column * window.stride[1] - window.padding[1])
+            self.tops[i] = fx.Int32(line) * window.stride[0] - window.padding[0]
+            self.lefts[i] = fx.Int32(column) * window.stride[1] - window.padding[1]
+            self.starts[i] = distance(image) * self.steps[0] + self._offset(
+                0, self.tops[i], self.lefts[i]
+            )
+
+    def _offset(self, channel: Any, line: Any, column: Any) -> Any:
+        place = zip(self.steps[1:], (channel, line, column), strict=True)
+        return sum(step * self.mover.distance(one) for step, one in place)
 
     def load(self, step: Any, whole: bool) -> None:
         """Starts to load a tile."""
         X, window, places = self.part.X, self.part.window, self.mover.places
-        distance = self.mover.distance
-        steps = [distance(one) for one in X.stride.unpack()]
-        offsets = fx.make_fragment_like(self.images)
+        offsets = fx.make_fragment_like(self.starts)
         inside = fx.make_fragment_like(places, fx.Boolean)
         for i in fx.range_constexpr(fx.size(places)):
             _, k = places[i].unpack()
-            element, channel = divmod(fx.Int32(step * self.width + k), window.channels)
-            down, right = divmod(element, window.extents[1])
-            line = self.tops[i] + down * window.dilation[0]
-            column = self.lefts[i] + right * window.dilation[1]
+            element, channel = divmod(fx.Uint32(step * self.width + k), window.channels)
+            down, right = map(fx.Int32, divmod(element, window.extents[1]))
+            line, column = down * window.dilation[0], right * window.dilation[1]
             # As unsigned numbers, those before the image are beyond it.
             inside[i] = (
                 (down < window.extents[0])
-                & (line.bitcast(fx.Uint32) < X.shape[2].bitcast(fx.Uint32))
-                & (column.bitcast(fx.Uint32) < X.shape[3].bitcast(fx.Uint32))
+                & ((self.tops[i] + line).bitcast(fx.Uint32) < X.shape[2].bitcast(fx.Uint32))
+                & ((self.lefts[i] + column).bitcast(fx.Uint32) < X.shape[3].bitcast(fx.Uint32))
             )
-            offsets[i] = (
-                self.images[i]
-                + distance(channel) * steps[1]
-                + distance(line) * steps[2]
-                + distance(column) * steps[3]
-            )
+            offsets[i] = self.starts[i] + self._offset(channel, line, column)
         self.mover.load(self.source, 0, offsets, inside)
 
 
