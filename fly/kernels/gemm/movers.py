@@ -63,7 +63,8 @@ class Mover:
             fx.gather(self.load_atom, source + first, offsets, self.loaded, pred=inside)
             return
         if inside is not None:
-            beyond = NEAR * 8 // self.loaded.dtype.bits  # what is behind a buffer is 0
+            # What is behind the buffer is 0. As an unsigned number, this is its end.
+            beyond = -NEAR * 8 // self.loaded.dtype.bits
             places, offsets = offsets, fx.make_fragment_like(offsets)
             for i in fx.range_constexpr(fx.size(places)):
                 offsets[i] = fx.where(inside[i], places[i], beyond)

@@ -183,7 +183,7 @@ def unit_of(dtype: Any, tile: tuple[int, int]) -> Unit:
 def _unit(element: str, tile: tuple[int, int], target: str) -> Unit:
     chip = row_of(choose(target))
     sums = {"f64": "f64", "i8": "i32"}.get(element, "f32")
-    row = next((row for row in ROWS if 2 * shared_bytes(row, tile) <= chip.lds), ROWS[-1])
+    row = next((row for row in ROWS if 2 * shared_bytes(row, tile) < chip.lds), ROWS[-1])
     for kind, forms in FORMS.items():
         extents = [
             (form.m, form.k)

@@ -1,8 +1,9 @@
 """Products of tiles in a kernel: each block multiplies tiles of A and B in LDS, and loads the next
 ones while it does.
 
-Tiles lie in LDS by rows along K, whatever the matrices are in memory: rows of 64 bytes, two stages,
-with groups of 16 bytes permuted by the row so that lanes use different banks.
+Tiles lie in LDS by rows along K, whatever the matrices are in memory, in two stages. So that lanes
+use different banks, rows of 64 bytes have their groups of 16 bytes permuted, and between rows of
+128 bytes are gaps.
 
 A product is computed as Cᵀ = Bᵀ·Aᵀ. A lane of a matrix instruction has several adjacent values of a
 column, which become adjacent values of a row of C.
@@ -18,8 +19,7 @@ import fly.expr as fx
 from fly.kernels.gemm.movers import Mover
 from fly.kernels.gemm.plans import STAGES, WIDEST, Access, Plan, Unit
 
-BANKED = 64  # bytes of rows in LDS that are swizzled
-SPREAD = 16  # rows that lanes read at once from different banks
+SWIZZLED = 64  # bytes of rows in LDS whose groups are permuted; longer ones have gaps
 ONES = 0x7F7F7F7F  # four scales of 1, by exponents of E8M0
 
 
@@ -53,15 +53,16 @@ def tiled_product(unit: Unit) -> Any:
 def shared_tiles(unit: Unit, rows: int) -> Any:
     """Tiles in LDS: (rows, columns, stages)."""
     dtype, group = EVERY[unit.element], unit.wide
-    if unit.row > BANKED:
-        # Rows r, r + 16, … follow each other, and a gap follows them, so that lanes which read
-        # rows 0 … 15 use different banks; what they read later is at constant distances.
-        stage = rows // SPREAD * unit.depth
-        steps = STAGES * stage + group * unit.parts // 2
+    if unit.row > SWIZZLED:
+        # Rows r, r + edge, … follow each other, and a gap follows them, so that the rows that a
+        # wave reads at once are in different banks; what it reads next is at constant distances.
+        stage = rows // unit.edge * unit.depth
+        spread = STAGES * stage + group * max(1, unit.parts // 2)
         layout = fx.make_layout(
-            ((SPREAD, rows // SPREAD), unit.depth, STAGES), ((steps, unit.depth), 1, stage)
+            ((unit.edge, rows // unit.edge), unit.depth, STAGES),
+            ((spread, unit.depth), 1, stage),
         )
-        return _shared(dtype, SPREAD * steps).view(layout)
+        return _shared(dtype, unit.edge * spread).view(layout)
     order = fx.make_ordered_layout((rows, unit.depth, STAGES), (1, 0, 2))
     swizzle = fx.static(fx.SwizzleType.get(2, group.bit_length() - 1, 3))
     return _shared(dtype, fx.size(order)).view(fx.make_composed_layout(swizzle, order))
