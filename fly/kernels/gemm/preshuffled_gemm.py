@@ -54,12 +54,13 @@ class ShuffledTiles:
         self.own_a = own.make_fragment_B(parts[None, None, 0, 0])
         self.from_a, self.to_a = read.partition_S(parts), read.retile(self.own_a)
 
-        wide = plan.unit.wide
-        shape = ((COLUMNS, B.shape[0]), (wide, B.shape[1]))
-        steps = ((wide, B.shape[1] * COLUMNS * wide), (1, COLUMNS * wide))
+        run = WIDEST * 8 // B.dtype.bits  # values of K in a block
+        shape = ((COLUMNS, B.shape[0]), (run, B.shape[1]))
+        steps = ((run, B.shape[1] * COLUMNS * run), (1, COLUMNS * run))
         matrix = fx.make_view(fx.get_iter(B), fx.make_layout(shape, steps))
         tiles = fx.flat_divide(matrix, (plan.columns, part))[None, None, column, None]
-        self.load_atom = fx.make_copy_atom(fx.UniversalCopy(wide * B.dtype.bits), B.dtype)
+        copy = fx.UniversalCopy(plan.unit.wide * B.dtype.bits)
+        self.load_atom = fx.make_copy_atom(copy, B.dtype)
         fetch = fx.make_tiled_copy_A(self.load_atom, product).get_slice(thread)
         self.from_b = fetch.partition_S(tiles)
         self.own_b = own.make_fragment_A(tiles[None, None, 0])
@@ -79,8 +80,8 @@ class ShuffledTiles:
             self.own_b.store(self.loaded[part].load().to(self.own_b.dtype))
             multiply(self.plan.unit, self.product, c, self.own_b, self.own_a)
             if following is not None:
-                self.fetch(following, part)
                 products_first(self.plan.unit)
+                self.fetch(following, part)
 
     def sum(self, steps: Any) -> Any:
         """Returns the sums of the products of all tiles, as a fragment of Cᵀ."""
