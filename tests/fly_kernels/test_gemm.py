@@ -9,6 +9,7 @@ from fly_common.errors import UsageError
 from fly_target.registry import find
 
 from fly.kernels import conv2d, matmul, matmul_preshuffled, preshuffle
+from fly.kernels.gemm import plans
 from fly_kernels.judging import gradients, judge, tensor
 
 SHAPES = [
@@ -157,6 +158,39 @@ def test_compiled_by_torch(target):
     for shape in ((9, 16), (5, 16)):
         a, b = operands(shape, (16, 8), torch.float32, False, False)
         judge(compiled(a, b), lambda a, b: (a @ (2 * b)).relu(), a, b)
+
+
+UNITS = [
+    # the target, the element type, the tile, what multiplies it, and the bytes of rows in LDS
+    ("gfx90a", torch.bfloat16, (128, 128), ("MFMA", 32, 8), 64),
+    ("gfx942", torch.float16, (128, 128), ("MFMA", 32, 8), 64),
+    ("gfx942", torch.float16, (32, 64), ("MFMA", 16, 16), 128),
+    ("gfx942", torch.float32, (64, 64), ("MFMA", 32, 2), 64),
+    ("gfx942", torch.float64, (64, 64), ("MFMA", 16, 4), 64),
+    ("gfx950", torch.float16, (128, 128), ("MFMA", 32, 16), 128),
+    ("gfx950", torch.float8_e4m3fn, (128, 128), ("scaled MFMA", 32, 64), 128),
+    ("gfx950", torch.float8_e5m2, (128, 32), ("scaled MFMA", 16, 128), 128),
+    ("gfx1201", torch.float16, (128, 128), ("WMMA", 16, 16), 64),
+    ("sm_90a", torch.float16, (32, 32), ("FMA", 1, 1), 64),
+]
+
+
+@pytest.mark.parametrize(("name", "dtype", "tile", "instruction", "row"), UNITS, ids=str)
+def test_units(monkeypatch, name, dtype, tile, instruction, row):
+    monkeypatch.setenv("FLY_TARGET", name)
+    unit = plans.unit_of(dtype, tile)
+    assert ((unit.kind, unit.edge, unit.k), unit.row) == (instruction, row)
+
+
+@pytest.mark.heavy
+def test_beyond_buffers(target, monkeypatch):
+    """A buffer descriptor does not cover matrices of 2 GB, here of more than a few elements."""
+    monkeypatch.setattr(plans, "NEAR", 64)
+    a, b = operands((70, 50), (50, 62), torch.float16, False, True)
+    assert not plans.access(a[None], 2).buffer
+    judge(matmul(a, b), torch.matmul, a, b)
+    x, weight = tensor(1, (1, 4, 6, 6), torch.float32), tensor(2, (8, 4, 3, 3), torch.float32)
+    judge(conv2d(x, weight, padding=1), lambda x, w: torch.conv2d(x, w, padding=1), x, weight)
 
 
 @pytest.mark.heavy

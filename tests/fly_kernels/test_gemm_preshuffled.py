@@ -69,7 +69,7 @@ def test_compiled_by_torch(target):
     judge(compiled(a, b), torch.matmul, a, b)
 
 
-A = np.zeros((4, 64), np.float16)
+A = np.zeros((4, 128), np.float16)
 
 
 @pytest.mark.parametrize(
@@ -78,7 +78,7 @@ A = np.zeros((4, 64), np.float16)
         (lambda: preshuffle(A[0]), "b is K × N, and has 1 dimensions"),
         (
             lambda: matmul_preshuffled(A, preshuffle(A.T[:32]), 4),
-            "b has shape (2, 4, 16, 8), not (2, 8, 16, 8), as preshuffle makes it of 64 × 4",
+            "b has shape (2, 8, 16, 8), not (2, 16, 16, 8), as preshuffle makes it of 128 × 4",
         ),
         (
             lambda: matmul_preshuffled(A.astype("f4"), preshuffle(A.T), 4),

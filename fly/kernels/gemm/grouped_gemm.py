@@ -43,16 +43,16 @@ def grouped_gemm_kernel(
 ):
     n, k = B.shape[2], A.shape[2]
     tile, column = fx.block_idx.x, fx.block_idx.y * plan.columns
-    # The tile's group, its first row and the end of the group's rows.
-    group = row = end = before = 0
-    for i in range(offsets.shape[0]):
+    # The tile's group: how many end before it. Their rows end at `start`, their tiles at `first`.
+    group, start, first, before, count = (fx.Int32(0) for _ in range(5))
+    for i in range(fx.Int32(offsets.shape[0])):
         last = offsets[i]
-        tiles = fx.ceildiv(last - before, plan.rows)
-        if (tile >= 0) & (tile < tiles):
-            group, row, end = i, before + tile * plan.rows, last
-        tile -= tiles
+        count += fx.Int32(fx.ceildiv(fx.Uint32(last - before), plan.rows))
+        if count <= tile:
+            group, start, first = i + 1, last, count
         before = last
-    if row < end:
+    if group < offsets.shape[0]:
+        row, end = start + (tile - first) * plan.rows, offsets[group]
         tiles = Tiles(
             plan,
             product,

@@ -19,8 +19,9 @@ from fly.kernels.arrays import address, contiguous, strides
 from fly.kernels.gemm.batched_gemm import Right
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.matrix_product import matmul, result_type
-from fly.kernels.gemm.plans import WIDEST, Access, Plan, access, plan_for
-from fly.kernels.gemm.tiles import Mover, Part, Tiles, tiled_product
+from fly.kernels.gemm.movers import Mover
+from fly.kernels.gemm.plans import WIDEST, Access, Plan, access, fits_buffer, plan_for
+from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
 from fly.kernels.operators import operator
 
 Images = fx.Tensor[fx.Float, *map(fx.sym_int32, ("images", "channels", "height", "width"))]
@@ -69,45 +70,49 @@ class PatchTiles:
         X, window = part.X, part.window
         self.part, self.mover = part, Mover(X.dtype, access, lds)
         self.width = fx.size(lds.shape[1])
-        self.start = fx.get_iter(X) + fx.Int64(part.channel) * X.stride[1]
+        first = fx.get_iter(X) + fx.Int64(part.channel) * X.stride[1]
+        self.source = self.mover.source(first)
         places = self.mover.places
-        # Of each access: the offset of the image, and the row and column of the window's start.
-        self.images = fx.make_fragment_like(places, fx.Int64)
+        # Of each access: the offset of the window's start, and its row and column in the image.
+        distance = self.mover.distance
+        self.steps = [distance(step) for step in X.stride.unpack()]
+        self.starts = fx.make_fragment_like(places, distance)
         self.tops, self.lefts = [fx.make_fragment_like(places, fx.Int32) for _ in range(2)]
-        height, width = window.outputs((X.shape[2], X.shape[3]))
+        # What is not negative is divided with fewer instructions.
+        height, width = map(fx.Uint32, window.outputs((X.shape[2], X.shape[3])))
         for i in fx.range_constexpr(fx.size(places)):
             pixel, _ = places[i].unpack()
-            pixel = fx.min(part.row + fx.Int32(pixel), part.rows - 1)
+            pixel = fx.Uint32(fx.min(part.row + fx.Int32(pixel), part.rows - 1))
             line, column = divmod(pixel, width)
             image, line = divmod(line, height)
-            self.images[i] = fx.Int64(image) * X.stride[0]
-            self.tops[i] = fx.Int32(line * window.stride[0] - window.padding[0])
-            self.lefts[i] = fx.Int32(column * window.stride[1] - window.padding[1])
+            self.tops[i] = fx.Int32(line) * window.stride[0] - window.padding[0]
+            self.lefts[i] = fx.Int32(column) * window.stride[1] - window.padding[1]
+            self.starts[i] = distance(image) * self.steps[0] + self._offset(
+                0, self.tops[i], self.lefts[i]
+            )
+
+    def _offset(self, channel: Any, line: Any, column: Any) -> Any:
+        place = zip(self.steps[1:], (channel, line, column), strict=True)
+        return sum(step * self.mover.distance(one) for step, one in place)
 
     def load(self, step: Any, whole: bool) -> None:
         """Starts to load a tile."""
         X, window, places = self.part.X, self.part.window, self.mover.places
-        offsets = fx.make_fragment_like(self.images)
+        offsets = fx.make_fragment_like(self.starts)
         inside = fx.make_fragment_like(places, fx.Boolean)
         for i in fx.range_constexpr(fx.size(places)):
             _, k = places[i].unpack()
-            element, channel = divmod(fx.Int32(step * self.width + k), window.channels)
-            down, right = divmod(element, window.extents[1])
-            line = self.tops[i] + down * window.dilation[0]
-            column = self.lefts[i] + right * window.dilation[1]
+            element, channel = divmod(fx.Uint32(step * self.width + k), window.channels)
+            down, right = map(fx.Int32, divmod(element, window.extents[1]))
+            line, column = down * window.dilation[0], right * window.dilation[1]
             # As unsigned numbers, those before the image are beyond it.
             inside[i] = (
                 (down < window.extents[0])
-                & (line.bitcast(fx.Uint32) < X.shape[2].bitcast(fx.Uint32))
-                & (column.bitcast(fx.Uint32) < X.shape[3].bitcast(fx.Uint32))
+                & ((self.tops[i] + line).bitcast(fx.Uint32) < X.shape[2].bitcast(fx.Uint32))
+                & ((self.lefts[i] + column).bitcast(fx.Uint32) < X.shape[3].bitcast(fx.Uint32))
             )
-            offsets[i] = (
-                self.images[i]
-                + fx.Int64(channel) * X.stride[1]
-                + fx.Int64(line) * X.stride[2]
-                + fx.Int64(column) * X.stride[3]
-            )
-        self.mover.load(self.start, offsets, inside)
+            offsets[i] = self.starts[i] + self._offset(channel, line, column)
+        self.mover.load(self.source, 0, offsets, inside)
 
 
 @fly.kernel
@@ -248,11 +253,12 @@ def conv2d(
 def _access(x: Any, channels: int) -> Access:
     """The access of patches: along K where channels are adjacent."""
     steps, nbytes = strides(x), x.itemsize
+    buffer = fits_buffer(x.shape, steps, nbytes)
     if steps[1] != 1:
-        return Access(False, 1)
+        return Access(False, 1, buffer)
     outside = [steps[i] * nbytes for i in (0, 2, 3) if x.shape[i] > 1]
     aligned = math.gcd(WIDEST, address(x), channels * nbytes, *outside)
-    return Access(True, max(1, aligned // nbytes))
+    return Access(True, max(1, aligned // nbytes), buffer)
 
 
 def _save(ctx: Any, inputs: Any, output: Any) -> None:

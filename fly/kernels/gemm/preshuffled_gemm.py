@@ -20,7 +20,7 @@ from fly.kernels.gemm.batched_gemm import Left
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.matrix_product import as_operand, check_activation, result_type
 from fly.kernels.gemm.plans import (
-    ROW,
+    ROWS,
     WIDEST,
     Access,
     Plan,
@@ -29,10 +29,10 @@ from fly.kernels.gemm.plans import (
     element_type,
     plan_for,
 )
-from fly.kernels.gemm.tiles import STAGES, Part, products_first, shared_tiles, tiled_product
+from fly.kernels.gemm.tiles import Part, multiply, products_first, shared_tiles, tiled_product
 from fly.kernels.operators import operator
 
-ROWS = 16  # columns of B in a block
+COLUMNS = 16  # of B in a block
 Shuffled = fx.Tensor[fx.Numeric, None, None, None, None, fx.aligned(WIDEST)]
 
 
@@ -47,39 +47,41 @@ class ShuffledTiles:
         part = fx.size(product.tile_size_mnk[2])
         self.parts = range(plan.unit.depth // part)
 
-        lds = shared_tiles(dtype, plan.rows)
+        lds = shared_tiles(plan.unit, plan.rows)
         self.a = a.operand(plan.a, lds)
         read = fx.make_tiled_copy_B(self.wide, product).get_slice(thread)
         parts = fx.flat_divide(lds, (plan.rows, part))[None, None, 0, None, None]
         self.own_a = own.make_fragment_B(parts[None, None, 0, 0])
         self.from_a, self.to_a = read.partition_S(parts), read.retile(self.own_a)
 
-        wide = plan.unit.wide
-        shape = ((ROWS, B.shape[0]), (wide, B.shape[1]))
-        steps = ((wide, B.shape[1] * ROWS * wide), (1, ROWS * wide))
+        run = WIDEST * 8 // B.dtype.bits  # values of K in a block
+        shape = ((COLUMNS, B.shape[0]), (run, B.shape[1]))
+        steps = ((run, B.shape[1] * COLUMNS * run), (1, COLUMNS * run))
         matrix = fx.make_view(fx.get_iter(B), fx.make_layout(shape, steps))
         tiles = fx.flat_divide(matrix, (plan.columns, part))[None, None, column, None]
-        self.load_atom = fx.make_copy_atom(fx.UniversalCopy(wide * B.dtype.bits), B.dtype)
+        copy = fx.UniversalCopy(plan.unit.wide * B.dtype.bits)
+        self.load_atom = fx.make_copy_atom(copy, B.dtype)
         fetch = fx.make_tiled_copy_A(self.load_atom, product).get_slice(thread)
         self.from_b = fetch.partition_S(tiles)
         self.own_b = own.make_fragment_A(tiles[None, None, 0])
-        self.loaded = [
-            [fx.make_fragment_like(self.own_b, B.dtype) for _ in self.parts] for _ in range(STAGES)
-        ]
-        self.to_b = [[fetch.retile(one) for one in stage] for stage in self.loaded]
+        self.loaded = [fx.make_fragment_like(self.own_b, B.dtype) for _ in self.parts]
+        self.to_b = [fetch.retile(one) for one in self.loaded]
 
-    def load(self, step: Any, stage: int) -> None:
-        """Starts to load a tile of A, and one of B to the registers of a stage."""
-        self.a.load(step, self.plan.whole)
-        for part, target in enumerate(self.to_b[stage]):
-            tile = step * len(self.parts) + part
-            fx.copy(self.load_atom, self.from_b[None, None, None, tile], target)
+    def fetch(self, step: Any, part: int) -> None:
+        """Starts to load a part of a tile of B."""
+        tile = step * len(self.parts) + part
+        fx.copy(self.load_atom, self.from_b[None, None, None, tile], self.to_b[part])
 
-    def multiply(self, stage: int, c: Any) -> None:
+    def multiply(self, stage: Any, c: Any, following: Any = None) -> None:
+        """Multiplies the tiles of a stage. What has been multiplied of B gives its registers to the
+        `following` tile."""
         for part in self.parts:
             fx.copy(self.wide, self.from_a[None, None, None, part, stage], self.to_a)
-            self.own_b.store(self.loaded[stage][part].load().to(self.own_b.dtype))
-            fx.gemm(self.product, c, self.own_b, self.own_a, c)
+            self.own_b.store(self.loaded[part].load().to(self.own_b.dtype))
+            multiply(self.plan.unit, self.product, c, self.own_b, self.own_a)
+            if following is not None:
+                products_first(self.plan.unit)
+                self.fetch(following, part)
 
     def sum(self, steps: Any) -> Any:
         """Returns the sums of the products of all tiles, as a fragment of Cᵀ."""
@@ -87,33 +89,20 @@ class ShuffledTiles:
         own = self.product.get_slice(fx.thread_idx.x).partition_C(fx.make_view((0, 0), shape))
         c = fx.make_fragment_like(own, EVERY[self.plan.unit.sum])
         c.fill(0)
-        self.load(0, 0)
+        self.a.load(0, self.plan.whole)
+        for part in self.parts:
+            self.fetch(0, part)
         self.a.mover.store(0)
         fx.barrier()
-        # Registers can't be chosen at run time: two steps at a time, one for each set.
-        for step in range(0, steps - 2, 2):
-            self.step(0, step + 1, c)
-            self.step(1, step + 2, c)
-        # Sums have the same registers with and without another step: only that is in a branch.
-        if steps % 2 == 0:
-            self.load(steps - 1, 1)
-        self.multiply(0, c)
-        if steps % 2 == 0:
-            self.store(1)
-            self.multiply(1, c)
-        return c
-
-    def step(self, stage: int, following: Any, c: Any) -> None:
-        """Multiplies the tiles of a stage, and loads the following ones into the other."""
-        self.load(following, 1 - stage)
+        stage = 0
+        for step in range(1, steps):
+            self.a.load(step, self.plan.whole)
+            self.multiply(stage, c, step)
+            stage = 1 - stage
+            self.a.mover.store(stage)
+            fx.barrier()
         self.multiply(stage, c)
-        self.store(1 - stage)
-
-    def store(self, stage: Any) -> None:
-        """Stores the tile of A that was loaded, after the products of the other stage."""
-        products_first(self.plan.unit)
-        self.a.mover.store(stage)
-        fx.barrier()
+        return c
 
 
 @fly.kernel
@@ -160,9 +149,9 @@ def shuffled_shape(dtype: Any, k: int, n: int) -> tuple[int, int, int, int]:
     filled up to whole tiles, and in each block columns and values. It is the same on all targets,
     which a compiled graph of torch relies on."""
     wide = WIDEST * 8 // element_type(dtype).bits
-    columns, depth = edge(n), ROW // WIDEST
-    blocks = -(-n // columns) * columns // ROWS
-    return blocks, max(1, -(-k // (wide * depth))) * depth, ROWS, wide
+    columns, depth = edge(n), ROWS[0] // WIDEST
+    blocks = -(-n // columns) * columns // COLUMNS
+    return blocks, max(1, -(-k // (wide * depth))) * depth, COLUMNS, wide
 
 
 def _fake(b: Any) -> Any:

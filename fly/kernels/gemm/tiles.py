@@ -1,8 +1,9 @@
 """Products of tiles in a kernel: each block multiplies tiles of A and B in LDS, and loads the next
 ones while it does.
 
-Tiles lie in LDS by rows along K, whatever the matrices are in memory: rows of 64 bytes, two stages,
-with groups of 16 bytes permuted by the row so that lanes use different banks.
+Tiles lie in LDS by rows along K, whatever the matrices are in memory, in two stages. So that lanes
+use different banks, rows of 64 bytes have their groups of 16 bytes permuted, and between rows of
+128 bytes are gaps.
 
 A product is computed as Cᵀ = Bᵀ·Aᵀ. A lane of a matrix instruction has several adjacent values of a
 column, which become adjacent values of a row of C.
@@ -10,15 +11,16 @@ column, which become adjacent values of a row of C.
 
 from __future__ import annotations
 
-import math
 from typing import Any, NamedTuple
 
 from fly_trace.values.dtypes import EVERY
 
 import fly.expr as fx
-from fly.kernels.gemm.plans import ROW, WIDEST, Access, Plan, Unit
+from fly.kernels.gemm.movers import Mover
+from fly.kernels.gemm.plans import STAGES, WIDEST, Access, Plan, Unit
 
-STAGES = 2
+SWIZZLED = 64  # bytes of rows in LDS whose groups are permuted; longer ones have gaps
+ONES = 0x7F7F7F7F  # four scales of 1, by exponents of E8M0
 
 
 def tiled_product(unit: Unit) -> Any:
@@ -31,11 +33,14 @@ def tiled_product(unit: Unit) -> Any:
             fx.make_layout((16, across, 1), (1, 16, 0)),
             fx.make_tile(None, None, unit.wide),
         )
-    if unit.kind == "MFMA":
-        atom = fx.make_mma_atom(fx.rocdl.MFMA(16, 16, unit.k, dtype, sums))
+    shape = (unit.edge, unit.edge, unit.k)
+    if unit.kind == "scaled MFMA":
+        atom = fx.make_mma_atom(fx.rocdl.cdna4.MFMA_Scale(*shape, dtype))
+    elif unit.kind == "MFMA":
+        atom = fx.make_mma_atom(fx.rocdl.MFMA(*shape, dtype, sums))
     else:
         signs = {"sign_a": True, "sign_b": True} if dtype.kind == "int" else {}
-        atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, unit.k, dtype, sums, **signs))
+        atom = fx.make_mma_atom(fx.rocdl.WMMA(*shape, dtype, sums, **signs))
     waves = fx.make_layout((2, 2, 1), (1, 2, 0))
     values = unit.k // unit.parts
     if values >= unit.wide:
@@ -45,19 +50,44 @@ def tiled_product(unit: Unit) -> Any:
     return fx.make_tiled_mma(atom, waves, fx.make_tile(None, None, order))
 
 
-def shared_tiles(dtype: Any, rows: int) -> Any:
+def shared_tiles(unit: Unit, rows: int) -> Any:
     """Tiles in LDS: (rows, columns, stages)."""
-    columns, group = ROW * 8 // dtype.bits, WIDEST * 8 // dtype.bits
-    memory = fx.SharedAllocator().allocate(fx.Array[dtype, rows * columns * STAGES, WIDEST]).peek()
+    dtype, group = EVERY[unit.element], unit.wide
+    if unit.row > SWIZZLED:
+        # Rows r, r + edge, … follow each other, and a gap follows them, so that the rows that a
+        # wave reads at once are in different banks; what it reads next is at constant distances.
+        stage = rows // unit.edge * unit.depth
+        spread = STAGES * stage + group * max(1, unit.parts // 2)
+        layout = fx.make_layout(
+            ((unit.edge, rows // unit.edge), unit.depth, STAGES),
+            ((spread, unit.depth), 1, stage),
+        )
+        return _shared(dtype, unit.edge * spread).view(layout)
+    order = fx.make_ordered_layout((rows, unit.depth, STAGES), (1, 0, 2))
     swizzle = fx.static(fx.SwizzleType.get(2, group.bit_length() - 1, 3))
-    order = fx.make_ordered_layout((rows, columns, STAGES), (1, 0, 2))
-    return memory.view(fx.make_composed_layout(swizzle, order))
+    return _shared(dtype, fx.size(order)).view(fx.make_composed_layout(swizzle, order))
+
+
+def _shared(dtype: Any, count: int) -> Any:
+    return fx.SharedAllocator().allocate(fx.Array[dtype, count, WIDEST]).peek()
+
+
+def multiply(unit: Unit, product: Any, c: Any, a: Any, b: Any) -> None:
+    """Adds the product of two fragments to the sums."""
+    scales = {"scale_a": ONES, "scale_b": ONES} if unit.kind == "scaled MFMA" else {}
+    fx.gemm(product, c, a, b, c, **scales)
 
 
 def products_first(unit: Unit) -> None:
     """Keeps LLVM from moving what follows, which waits for loads, before products."""
-    if unit.kind == "MFMA":
+    if "MFMA" in unit.kind:
         fx.rocdl.sched_barrier(0)
+
+
+def all_loaded(unit: Unit) -> None:
+    """Waits for all loads once, instead of for each before it is stored."""
+    if "MFMA" in unit.kind:
+        fx.rocdl.s_waitcnt(vmcnt=0)
 
 
 class Part(NamedTuple):
@@ -94,85 +124,34 @@ class Part(NamedTuple):
         return cls(start, steps, (rows[1] - rows[0], k[1] - k[0]))
 
 
-class Mover:
-    """A thread's part in moving tiles of an operand: from memory to registers, and to LDS.
-
-    It moves blocks of `run` elements along the operand's access, and `deep` of them beside each
-    other. Where these lie along K, it transposes the block in registers. `places` are the row and
-    the column in a tile of the first element of each access.
-    """
-
-    def __init__(self, dtype: Any, access: Access, lds: Any):
-        rows, columns, _ = lds.shape.unpack()
-        threads = math.prod(fx.known_block_size())
-        count = rows * columns // threads
-        run = min(WIDEST * 8 // max(dtype.bits, lds.dtype.bits), count)
-        deep = 1 if access.along_k else count // run
-        self.block, self.vector = (deep, run), min(access.vector, run)
-        load = fx.make_copy_atom(fx.UniversalCopy(self.vector * dtype.bits), dtype)
-        stored = run if access.along_k else deep
-        store = fx.make_copy_atom(fx.UniversalCopy(stored * lds.dtype.bits), lds.dtype)
-        if access.along_k:
-            across = columns // run
-            order = fx.make_ordered_layout((threads // across, across), (1, 0))
-            blocks = [fx.make_layout((1, run), (1, 1))] * 2
-        else:
-            across = rows // run
-            order = fx.make_ordered_layout((across, threads // across), (0, 1))
-            blocks = [fx.make_ordered_layout((run, deep), modes) for modes in ((0, 1), (1, 0))]
-        loads, stores = [
-            fx.make_tiled_copy_tv(atom, order, block).get_slice(fx.thread_idx.x)
-            for atom, block in zip((load, store), blocks, strict=True)
-        ]
-        own = loads.partition_S(fx.make_view((0, 0), fx.make_identity_layout((rows, columns))))
-        self.places = own[(0, None), None, None]
-        self.target = stores.partition_D(lds)
-        self.loaded = fx.make_fragment_like(own, dtype)
-        self.stored = fx.make_fragment_like(self.target[None, None, None, 0])
-        self.load_atom, self.store_atom = load, store
-
-    def load(self, start: Any, offsets: Any, inside: Any) -> None:
-        """Starts to load a tile, by the offset of each access. Those that are not `inside` give 0;
-        None stands for all."""
-        if inside is not None:
-            self.loaded.fill(0)
-        fx.gather(self.load_atom, start, offsets, self.loaded, pred=inside)
-
-    def store(self, stage: Any) -> None:
-        """Stores the loaded tile."""
-        values = self.loaded.load().to(self.stored.dtype)
-        deep, run = self.block
-        if deep > 1:
-            values = values.shuffle(values, [j * run + i for i in range(run) for j in range(deep)])
-        self.stored.store(values)
-        fx.copy(self.store_atom, self.stored, self.target[None, None, None, stage])
-
-
 class Operand:
     """The tiles of a part of a matrix."""
 
     def __init__(self, part: Part, access: Access, lds: Any):
         self.part, self.mover = part, Mover(part.start.dtype, access, lds)
-        rows, self.width, _ = lds.shape.unpack()
+        rows, self.width = [fx.size(lds.shape[mode]) for mode in range(2)]
         places = self.mover.places
         self.columns = fx.make_fragment_like(places, fx.Int32)
-        self.offsets = fx.make_fragment_like(places, fx.Int64)
+        self.source = self.mover.source(part.start)
+        distance = self.mover.distance
+        self.offsets = fx.make_fragment_like(places, distance)
+        across, along = [distance(step) for step in part.steps]
         last = fx.min(part.extents[0], rows) - (1 if access.along_k else self.mover.vector)
         for i in fx.range_constexpr(fx.size(places)):
             row, column = places[i].unpack()
             # Rows beyond the matrix are not stored in the end, so any row is loaded for them.
-            row = fx.min(fx.Int64(row), last)
+            row = fx.min(distance(row), distance(last))
             self.columns[i] = fx.Int32(column)
-            self.offsets[i] = row * part.steps[0] + fx.Int64(column) * part.steps[1]
+            self.offsets[i] = row * across + distance(column) * along
 
     def load(self, step: Any, whole: bool) -> None:
         """Starts to load a tile, of which only a part is in the matrix unless `whole`."""
-        inside, first = None, step * self.width
+        inside, first = None, step * self.width  # of K
         if not whole:
             inside = fx.make_fragment_like(self.columns, fx.Boolean)
             for i in fx.range_constexpr(fx.size(inside)):
                 inside[i] = self.columns[i] < self.part.extents[1] - first
-        self.mover.load(self.part.start + first * self.part.steps[1], self.offsets, inside)
+        self.mover.load(self.source, first * self.part.steps[1], self.offsets, inside)
 
 
 class Tiles:
@@ -181,7 +160,7 @@ class Tiles:
     def __init__(self, plan: Plan, product: Any, a: Any, b: Part):
         """`a` is a `Part`, or another one whose `operand` loads tiles of rows along K."""
         dtype = EVERY[plan.unit.element]
-        lds_a, lds_b = shared_tiles(dtype, plan.rows), shared_tiles(dtype, plan.columns)
+        lds_a, lds_b = [shared_tiles(plan.unit, rows) for rows in (plan.rows, plan.columns)]
         self.a = a.operand(plan.a, lds_a)
         self.b = b.operand(plan.b, lds_b)
         self.plan, self.product = plan, product
@@ -204,6 +183,7 @@ class Tiles:
         self.b.load(step, self.plan.whole)
 
     def store(self, stage: Any) -> None:
+        all_loaded(self.plan.unit)
         self.a.mover.store(stage)
         self.b.mover.store(stage)
 
@@ -211,7 +191,7 @@ class Tiles:
         for part in fx.range_constexpr(self.parts):
             fx.copy(self.wide, self.from_b[None, None, None, part, stage], self.to_b)
             fx.copy(self.wide, self.from_a[None, None, None, part, stage], self.to_a)
-            fx.gemm(self.product, c, self.own_b, self.own_a, c)
+            multiply(self.plan.unit, self.product, c, self.own_b, self.own_a)
 
     def sum(self, first: Any, last: Any) -> Any:
         """Returns the sums of the products of tiles `first` to `last`, of which there is one at
