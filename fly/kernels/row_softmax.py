@@ -89,7 +89,8 @@ def softmax_backward_kernel(
         total = row.sum(dy)
         dx = row.map(lambda dy, y: dy - exp(y) * total, dy, y)
     else:
-        total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
+        with fx.fastmath("contract"):
+            total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
         dx = row.map(lambda dy, y: y * (dy - total), dy, y)
     row.write(dX, dx)
 
