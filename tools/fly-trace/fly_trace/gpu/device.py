@@ -107,9 +107,7 @@ def barrier() -> None:
 # -------------------------------------------------------------------------------------------
 
 
-def shared_array(
-    dtype: DType, shape: int | tuple[int, ...], *, of_waves: bool = False
-) -> Tensor:
+def shared_array(dtype: DType, shape: int | tuple[int, ...], *, of_waves: bool = False) -> Tensor:
     """Allocates an uninitialised array of static shape in the block's shared memory. of_waves: each
     wave has the same number of elements, and the shape is for waves of 32 lanes; with wider ones,
     there is memory for the first elements only."""
