@@ -8,9 +8,9 @@ A kernel says what it computes of a row's elements, once for rows of all lengths
     row.write(Y, row.map(lambda x: x - mean, x))
 
 A row that fits into the block's registers is loaded once; of a longer one the block takes tiles,
-and loads them again each time. Of each tile, every 64 threads have a part: 64 · `vectors` vectors of
-adjacent elements. Thread t has its vectors t % 64, t % 64 + 64, and so on, so that the lanes of a
-wave access adjacent memory, and a thread's vectors are near enough for offsets in instructions.
+and loads them again each time. Of each tile, every 64 threads have a part: 64 · `vectors` vectors
+of adjacent elements. Thread t has its vectors t % 64, t % 64 + 64, and so on, so that the lanes of
+a wave access adjacent memory, and a thread's vectors are near enough for offsets in instructions.
 """
 
 from __future__ import annotations
@@ -169,8 +169,8 @@ class Tile:
 
 
 def added(values: Any) -> Any:
-    """The sum of a vector's elements, a power of two: of those at even and at odd places in order, which takes one
-    instruction for two on targets that have it, and of both."""
+    """The sum of a vector's elements, a power of two: of those at even and at odd places in order,
+    which takes one instruction for two on targets that have it, and of both."""
     if values.numel == 1:
         return values[0]
     count = values.numel // 2

@@ -23,8 +23,8 @@ _OF_WAVES = "ofWaves"
 
 @record
 class FoldWaveSize(Pass):
-    """Replaces gpu.subgroup_size by the target's constant, so that its uses fold, and shrinks shared
-    arrays of waves, whose sizes are for waves of 32 lanes."""
+    """Replaces gpu.subgroup_size by the target's constant, so that its uses fold. Shared arrays of
+    waves, whose sizes are for waves of 32 lanes, get what the target's need."""
 
     name: ClassVar[str] = "fly-fold-wave-size"
 
