@@ -32,7 +32,7 @@ def cross_entropy_kernel(
     is_class = 0 <= target < X.shape[1]
     assert target == ignored or is_class, f"targets[{index}] is {target}, which is no class"
     x = row.read(X, float("-inf"))
-    normalizer = row.fold(Normalizer.of, Normalizer.merge, x).over_block()
+    normalizer = Normalizer.of_row(row, x)
     log_sum = normalizer.bound + fx.log(normalizer.total)
     # The logarithm of the softmax is x - log_sum: of the target, and in the mean of all classes.
     loss = wide(0)

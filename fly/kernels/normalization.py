@@ -48,12 +48,14 @@ def norm_kernel(
     row = Row(plan, X.shape[1])
     x = row.read(X)
     if residual is not None:
-        x = row.map(lambda x, other: x + other, x, row.read(residual))
+        # What is normalized is the sum that is returned, rounded. LLVM adds in f16 then.
+        x = row.map(lambda x, other: (x + other).to(X.dtype).to(x.dtype), x, row.read(residual))
         row.write(total, x)
-    mean, factor = statistics(row, x, eps, centred)
-    y = row.map(lambda x: (x - mean) * factor, x)
-    y = applied(row, lambda y, weight: y * weight, y, weight)
-    y = applied(row, lambda y, bias: y + bias, y, bias)
+    with fx.fastmath("contract"):
+        mean, factor = statistics(row, x, eps, centred)
+        y = row.map(lambda x: (x - mean) * factor, x)
+        y = applied(row, lambda y, weight: y * weight, y, weight)
+        y = applied(row, lambda y, bias: y + bias, y, bias)
     row.write(Y, y if scales is None else quantized(row, y, Y.dtype, scales))
 
 
@@ -90,13 +92,14 @@ def norm_backward_kernel(
     weight=None,
 ):
     row = Row(plan, X.shape[1])
-    x = row.read(X)
-    mean, factor = statistics(row, x, eps, centred)
-    x = row.map(lambda x: (x - mean) * factor, x)
-    dy = applied(row, lambda dy, weight: dy * weight, row.read(dY), weight)
-    along = row.mean(row.map(lambda dy, x: dy * x, dy, x))
-    shift = row.mean(dy) if centred else 0.0
-    row.write(dX, row.map(lambda dy, x: (dy - shift - x * along) * factor, dy, x))
+    with fx.fastmath("contract"):
+        x = row.read(X)
+        mean, factor = statistics(row, x, eps, centred)
+        x = row.map(lambda x: (x - mean) * factor, x)
+        dy = applied(row, lambda dy, weight: dy * weight, row.read(dY), weight)
+        along = row.mean(row.map(lambda dy, x: dy * x, dy, x))
+        shift = row.mean(dy) if centred else 0.0
+        row.write(dX, row.map(lambda dy, x: (dy - shift - x * along) * factor, dy, x))
     if fx.thread_idx.x == 0:
         means[fx.block_idx.x], factors[fx.block_idx.x] = mean, factor
 
@@ -119,7 +122,8 @@ def parameters_backward_kernel(
     for row in range(start, min(start + rows, X.shape[0])):
         tile = Tile(Row(plan, columns, row), first)
         dy, x = tile.load(dY, 0.0), tile.load(X, 0.0)
-        weight += dy * (x - means[row]) * factors[row]
+        with fx.fastmath("contract"):
+            weight += dy * ((x - means[row]) * factors[row])
         bias += dy
     made = Tile(Row(plan, columns, part), first)
     made.store(dweight, weight)

@@ -15,7 +15,7 @@ from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import along
 from fly.kernels.operators import like, operator
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Matrix, Row
+from fly.kernels.rows import Line, Matrix, Row, added
 
 # The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
 LOWEST = {32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
@@ -32,7 +32,16 @@ class Normalizer(NamedTuple):
     def of(cls, numbers: Any) -> Normalizer:
         """The normalizer of a vector. The bound ignores NaN, which the sum has then."""
         bound = fx.maxnumf(LOWEST[numbers.dtype.bits], *numbers)
-        return cls(bound, exp(numbers - bound).reduce("add"))
+        return cls(bound, added(exp(numbers - bound)))
+
+    @classmethod
+    def of_row(cls, row: Row, x: Line) -> Normalizer:
+        """The normalizer of a row, for all threads."""
+        if not row.plan.fits:
+            return row.fold(cls.of, cls.merge, x).over_block()
+        # One exponential of each element, which `apply` uses again.
+        bound = _greatest(fx.maxnumf(LOWEST[x.at(0).dtype.bits], *x.at(0)))
+        return cls(bound, fx.block.reduce(added(exp(x.at(0) - bound))))
 
     def merge(self, other: Normalizer) -> Normalizer:
         """The normalizer of both sets of numbers."""
@@ -42,7 +51,7 @@ class Normalizer(NamedTuple):
 
     def over_block(self) -> Normalizer:
         """The normalizer of the numbers of all threads."""
-        bound = fx.block.reduce(self.bound, "max")
+        bound = _greatest(self.bound)
         return Normalizer(bound, fx.block.reduce(self.total * exp(self.bound - bound)))
 
     def apply(self, numbers: Any, log: bool) -> Any:
@@ -52,11 +61,17 @@ class Normalizer(NamedTuple):
         return exp(numbers - self.bound) * reciprocal(self.total)
 
 
+def _greatest(bound: Any) -> Any:
+    """The greatest of all threads' bounds, none of which is NaN."""
+    with fx.fastmath("nnan"):
+        return fx.block.reduce(bound, "max")
+
+
 @fly.kernel
 def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
     row = Row(plan, X.shape[1])
     x = row.read(X, float("-inf"))
-    normalizer = row.fold(Normalizer.of, Normalizer.merge, x).over_block()
+    normalizer = Normalizer.of_row(row, x)
     row.write(Y, row.map(lambda x: normalizer.apply(x, log), x))
 
 
@@ -74,7 +89,8 @@ def softmax_backward_kernel(
         total = row.sum(dy)
         dx = row.map(lambda dy, y: dy - exp(y) * total, dy, y)
     else:
-        total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
+        with fx.fastmath("contract"):
+            total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
         dx = row.map(lambda dy, y: y * (dy - total), dy, y)
     row.write(dX, dx)
 

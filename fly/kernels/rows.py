@@ -8,9 +8,9 @@ A kernel says what it computes of a row's elements, once for rows of all lengths
     row.write(Y, row.map(lambda x: x - mean, x))
 
 A row that fits into the block's registers is loaded once; of a longer one the block takes tiles,
-and loads them again each time. Of each tile, a thread has `vectors` vectors of adjacent elements:
-the first one of thread t is vector t of the tile, so that neighbouring threads access neighbouring
-memory.
+and loads them again each time. Of each tile, every 64 threads have a part: 64 · `vectors` vectors
+of adjacent elements. Thread t has its vectors t % 64, t % 64 + 64, and so on, so that the lanes of
+a wave access adjacent memory, and a thread's vectors are near enough for offsets in instructions.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.row_plans import Plan
+from fly.kernels.row_plans import LANES, Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
 Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
@@ -56,10 +56,10 @@ class Row:
 
     def sum(self, line: Line) -> Any:
         """The sum of all elements, for all threads."""
-        own = Tile(self, 0).within(line.at(0)).reduce("add")
+        own = added(Tile(self, 0).within(line.at(0)))
         if not self.plan.fits:
             for first in range(self.plan.tile, self.columns, self.plan.tile):
-                own += Tile(self, first).within(line.at(first)).reduce("add")
+                own += added(Tile(self, first).within(line.at(first)))
         return fx.block.reduce(own)
 
     def magnitude(self, line: Line) -> Any:
@@ -129,8 +129,9 @@ class Tile:
 
     def _place(self, i: int) -> Any:
         """The column of the thread's vector i."""
-        plan = self.plan
-        return self.first + (i * plan.threads + fx.thread_idx.x) * plan.vector
+        plan, thread = self.plan, fx.thread_idx.x
+        vector = thread // LANES * (plan.vectors * LANES) + thread % LANES
+        return self.first + (vector + i * LANES) * plan.vector
 
     def within(self, values: Any) -> Any:
         """The thread's elements, and 0 for those beyond the row's end."""
@@ -150,8 +151,8 @@ class Tile:
         """The thread's elements in memory: as vectors, one after the other."""
         plan = self.plan
         line = tensor if fx.rank(tensor) == 1 else tensor[self.index, None]
-        start = fx.get_iter(line) + (self.first + fx.thread_idx.x * plan.vector)
-        steps = (1, plan.threads * plan.vector)
+        start = fx.get_iter(line) + self._place(0)
+        steps = (1, LANES * plan.vector)
         return fx.make_view(start, fx.make_layout((plan.vector, plan.vectors), steps))
 
     def _copy(self, source: Any, target: Any) -> None:
@@ -165,6 +166,19 @@ class Tile:
         for i in fx.range_constexpr(self.plan.vectors):
             inside[i] = self._place(i) < self.columns
         return inside
+
+
+def added(values: Any) -> Any:
+    """The sum of a vector's elements, a power of two: of those at even and at odd places in order,
+    which takes one instruction for two on targets that have it, and of both."""
+    if values.numel == 1:
+        return values[0]
+    count = values.numel // 2
+    pairs = values.reshape((2, count))
+    total = pairs[None, 0]
+    for i in fx.range_constexpr(1, count):
+        total += pairs[None, i]
+    return total[0] + total[1]
 
 
 def _bits(x: Any) -> Any:

@@ -139,13 +139,20 @@ def memref_alloca(layout: Value, spec: MemRefSpec, *, loc: Loc = None, ip: Ip = 
     return build("memref.alloca", [layout], [spec], loc=loc, ip=ip)
 
 
-def make_ptr(spec: PtrSpec, size: int, *, loc: Loc = None, ip: Ip = None) -> Value:
+def make_ptr(
+    spec: PtrSpec, size: int, of_waves: bool = False, *, loc: Loc = None, ip: Ip = None
+) -> Value:
     """Allocates memory: `size` bytes of static LDS for a shared `spec`, `size` elements for a
-    register one. Each op is a separate allocation. ValueError for a size beyond 64 bits."""
+    register one. Each op is a separate allocation. of_waves: each wave of a block has the same
+    number of these bytes; `size` is for waves of 32 lanes, and wider ones need less. ValueError for
+    a size beyond 64 bits."""
     if not -(1 << 63) <= size < 1 << 63:
         raise ValueError(f"an allocation of {quoted(size)} elements does not fit in 64 bits")
     count = ir.IntegerAttr.get(ir.IntegerType.get_signless(64), size)
-    attributes = {"dictAttrs": ir.DictAttr.get({"allocSize": count})}
+    given: dict[str, ir.Attribute] = {"allocSize": count}
+    if of_waves:
+        given["ofWaves"] = ir.UnitAttr.get()
+    attributes = {"dictAttrs": ir.DictAttr.get(given)}
     return build("make_ptr", [], [spec], attributes, loc=loc, ip=ip)
 
 

@@ -45,9 +45,19 @@ def combine_kernel(
 ):
     token, columns = fx.block_idx.x, X.shape[1]
     shares = [weights[token, i] for i in range(k)]
-    parts = [Row(plan, columns, places[token * k + i]).read(X) for i in range(k)]
+    # Places are not negative, which makes addresses cheaper.
+    rows = [places[token * k + i].to(fx.Uint32) for i in range(k)]
+    parts = [Row(plan, columns, place).read(X) for place in rows]
     row = Row(plan, columns)
-    row.write(Y, row.map(lambda *x: sum(a * b for a, b in zip(x, shares, strict=True)), *parts))
+
+    def total(*x):
+        found = x[0] * shares[0]
+        for one, share in zip(x[1:], shares[1:], strict=True):
+            found += one * share
+        return found
+
+    with fx.fastmath("contract"):
+        row.write(Y, row.map(total, *parts))
 
 
 @fly.jit

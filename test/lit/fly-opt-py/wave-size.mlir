@@ -1,4 +1,5 @@
 // The lanes of a wave are the target's; what depends on them folds, and a shuffle among more is refused.
+// A shared array with as many bytes for each wave is allocated for the target's waves.
 // RUN: fly-opt-py --target gfx942 %s --emit mlir | %filecheck %s --check-prefix=WAVE64
 // RUN: fly-opt-py --target gfx1100 %s --emit mlir | %filecheck %s --check-prefix=WAVE32
 // RUN: fly-opt-py --target gfx1201 %s --emit mlir | %filecheck %s --check-prefix=WAVE32
@@ -6,6 +7,10 @@
 // RUN: sed "s/half_of : f32/whole : f32/" %s | fly-opt-py --target gfx90a -o /dev/null
 // RUN: not fly-opt-py --fly-fold-wave-size %s 2>&1 | %filecheck %s --check-prefix=NONE
 
+// WAVE64-DAG: llvm.mlir.global internal @{{.*}} !llvm.array<16 x i8>
+// WAVE64-DAG: llvm.mlir.global internal @{{.*}} !llvm.array<48 x i8>
+// WAVE32-DAG: llvm.mlir.global internal @{{.*}} !llvm.array<32 x i8>
+// WAVE32-DAG: llvm.mlir.global internal @{{.*}} !llvm.array<48 x i8>
 // WAVE64-LABEL: llvm.func @lanes
 // WAVE64-NOT: scf.if
 // WAVE64: llvm.mlir.constant(64 : i64)
@@ -30,6 +35,14 @@ module {
         llvm.store %y, %p : f32, !llvm.ptr<1>
       }
       llvm.store %lanes, %q : i64, !llvm.ptr<1>
+      gpu.return
+    }
+    gpu.func @arrays() kernel {
+      %zero = arith.constant 0.0 : f32
+      %of_waves = fly.make_ptr() {dictAttrs = {allocSize = 32 : i64, ofWaves}} : () -> !fly.ptr<f32, shared>
+      %plain = fly.make_ptr() {dictAttrs = {allocSize = 48 : i64}} : () -> !fly.ptr<f32, shared>
+      fly.ptr.store(%zero, %of_waves) : (f32, !fly.ptr<f32, shared>) -> ()
+      fly.ptr.store(%zero, %plain) : (f32, !fly.ptr<f32, shared>) -> ()
       gpu.return
     }
     gpu.func @half_of(%p: !llvm.ptr<1>, %x: f32) kernel {

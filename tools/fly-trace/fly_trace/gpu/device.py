@@ -107,8 +107,10 @@ def barrier() -> None:
 # -------------------------------------------------------------------------------------------
 
 
-def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
-    """Allocates an uninitialised array of static shape in the block's shared memory."""
+def shared_array(dtype: DType, shape: int | tuple[int, ...], *, of_waves: bool = False) -> Tensor:
+    """Allocates an uninitialised array of static shape in the block's shared memory. of_waves: each
+    wave has the same number of elements, and the shape is for waves of 32 lanes; with wider ones,
+    there is memory for the first elements only."""
     from fly_dialect.builders import ops
     from fly_dialect.layouts.layout import Layout
     from fly_dialect.types import LayoutSpec, PtrSpec
@@ -123,7 +125,8 @@ def shared_array(dtype: DType, shape: int | tuple[int, ...]) -> Tensor:
     align = max(SHARED_ALIGN, dtype.bytes)
 
     spec = PtrSpec(dtype.memory, "shared", align)
-    pointer = builder.allocate(lambda: builder.fly(ops.make_ptr, spec, dtype.bytes_of(count)))
+    size = dtype.bytes_of(count)
+    pointer = builder.allocate(lambda: builder.fly(ops.make_ptr, spec, size, of_waves))
 
     def make() -> Any:
         return builder.fly(

@@ -10,12 +10,14 @@ from fly_trace.memory.tensors import Tensor
 from fly_trace.values.dtypes import DType
 
 
-def array(role: str, dtype: DType, count: int, number: int = 0) -> Tensor:
+def array(
+    role: str, dtype: DType, count: int, number: int = 0, *, of_waves: bool = False
+) -> Tensor:
     """An array of `count` elements in shared memory, the same for all calls in a kernel with these
-    arguments."""
+    arguments. of_waves: as of `shared_array`."""
     builder = tracing.kernel("a primitive of a block")
-    key = role, dtype, count, number
+    key = role, dtype, count, number, of_waves
     if key not in builder.scratch:
-        builder.scratch[key] = shared_array(dtype, count)
+        builder.scratch[key] = shared_array(dtype, count, of_waves=of_waves)
     found: Any = builder.scratch[key]
     return found

@@ -50,7 +50,7 @@ def reduce(value: Any, op: Operation = "add", *, barrier: bool = True) -> Any:
 def across(value: Any, op: Operation, size: int, barrier: bool) -> Any:
     """Combines the values of the groups' first lanes. All threads get the result."""
     most, count = threads.most_groups(size), threads.group_count(size)
-    shared = threads.arrays("partial", value, most)
+    shared = threads.partials(value, size)
     if threads.lane() == 0:
         threads.put(shared, threads.group(), value)
     fx.barrier()

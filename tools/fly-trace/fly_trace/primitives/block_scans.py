@@ -130,7 +130,7 @@ def across(
 ) -> tuple[Any, Any]:
     """What is before a thread in its group becomes what is before it in the block."""
     most, count = threads.most_groups(size), threads.group_count(size)
-    shared = threads.arrays("partial", inner, most)
+    shared = threads.partials(inner, size)
     group, lane = threads.group(), threads.lane()
     if lane == threads.last_lane(size):
         threads.put(shared, group, inner)

@@ -91,6 +91,17 @@ def arrays(role: str, like: Any, count: int) -> list[Any]:
     return [scratch.array(role, one.dtype, count, i) for i, one in enumerate(found)]
 
 
+def partials(like: Any, threads: int) -> list[Any]:
+    """Shared arrays for one value of each group, like this one."""
+    found = trees.scalars(like, "the value of a primitive")
+    of_waves = threads % MOST_WAVE == 0
+    count = most_groups(threads)
+    return [
+        scratch.array("partial", one.dtype, count, i, of_waves=of_waves)
+        for i, one in enumerate(found)
+    ]
+
+
 def put(shared: list[Any], place: Any, value: Any) -> None:
     """Stores a value in shared arrays."""
     for one, part in zip(shared, trees.scalars(value, "the value"), strict=True):

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 
+LEAST_WAVE = 32
+_OF_WAVES = "ofWaves"
+
+
 @record
 class FoldWaveSize(Pass):
-    """Replaces gpu.subgroup_size by the target's constant, so that its uses fold."""
+    """Replaces gpu.subgroup_size by the target's constant, so that its uses fold. Shared arrays of
+    waves, whose sizes are for waves of 32 lanes, get what the target's need."""
 
     name: ClassVar[str] = "fly-fold-wave-size"
 
@@ -40,7 +45,29 @@ class FoldWaveSize(Pass):
             )
             size.results[0].replace_all_uses_with(constant.results[0])
             size.erase()
-        return bool(found)
+        return _shrink_arrays(op, target.wave_size) or bool(found)
+
+
+def _shrink_arrays(op: ir.Operation, lanes: int) -> bool:
+    """Gives arrays of waves the size that they need with waves of so many lanes."""
+    from fly_dialect.bindings import ir
+
+    arrays = [one for one in _named(op, "fly.make_ptr") if _OF_WAVES in _given(one)]
+    for array in arrays:
+        given = _given(array)
+        size = ir.IntegerAttr(given.pop("allocSize"))
+        del given[_OF_WAVES]
+        given["allocSize"] = ir.IntegerAttr.get(size.type, size.value * LEAST_WAVE // lanes)
+        array.attributes["dictAttrs"] = ir.DictAttr.get(given)
+    return bool(arrays)
+
+
+def _given(array: ir.Operation) -> dict[str, ir.Attribute]:
+    """The attributes of an allocation."""
+    from fly_dialect.bindings import ir
+
+    attributes = array.attributes
+    return {one.name: one.attr for one in ir.DictAttr(attributes["dictAttrs"])}
 
 
 @record

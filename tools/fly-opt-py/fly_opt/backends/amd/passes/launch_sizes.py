@@ -18,16 +18,19 @@ if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
 DIMENSIONS = ("x", "y", "z")
+MOST_IN_GRID = (1 << 32) - 1  # work items of a dimension
 # Operation → offset of x in bytes, and the width of each dimension in bits.
 HIDDEN = {"gpu.grid_dim": (0, 32), "gpu.block_dim": (12, 16)}
 
 
 @record
 class LowerLaunchSizes(Pass):
-    """Lowers gpu.block_dim and gpu.grid_dim to loads of implicit arguments or to constants.
+    """Lowers gpu.block_dim and gpu.grid_dim to loads of implicit arguments or to constants, and
+    bounds gpu.block_id.
 
-    A static block size becomes a constant. Grids consist of whole blocks (uniform-work-group-size),
-    so all blocks have the same size.
+    A static block size becomes a constant, and limits the number of blocks, so that a block's
+    number is known not to be negative. Grids consist of whole blocks (uniform-work-group-size), so
+    all blocks have the same size.
     """
 
     name: ClassVar[str] = "fly-lower-launch-sizes"
@@ -42,23 +45,29 @@ class LowerLaunchSizes(Pass):
 
 
 def _lower(function: ir.Operation) -> bool:
-    """Returns whether the function asks for a size."""
+    """Returns whether the function asks for a size, or a bound was added."""
     from fly_dialect.bindings import ir
 
     found: dict[tuple[str, int], list[ir.Operation]] = {}
 
     def collect(op: ir.Operation) -> ir.WalkResult:
-        if op.name in HIDDEN:
+        if op.name in HIDDEN or op.name == "gpu.block_id":
             # `#gpu<dim x>`
             dimension = DIMENSIONS.index(str(op.attributes["dimension"]).rstrip(">")[-1])
             found.setdefault((op.name, dimension), []).append(op)
         return ir.WalkResult.ADVANCE
 
     function.walk(collect)
-    if not found:
-        return False
     attributes = function.attributes
     block = list(attributes["known_block_size"]) if "known_block_size" in attributes else None
+    bounded = False
+    for dimension in range(len(DIMENSIONS)):
+        ids = found.pop(("gpu.block_id", dimension), [])
+        if block is not None and block[dimension] > 1:  # else the bound would exceed 31 bits
+            bounded |= bool(ids)
+            _bound(ids, MOST_IN_GRID // block[dimension] + 1)
+    if not found:
+        return bounded
     start = ir.InsertionPoint.at_block_begin(function.regions[0].blocks[0])
     with start, ir.Location.unknown():
         pointer = None
@@ -75,6 +84,15 @@ def _lower(function: ir.Operation) -> bool:
         for op in ops:
             op.erase()
     return True
+
+
+def _bound(ids: list[ir.Operation], bound: int) -> None:
+    """Says that the numbers of blocks are less than a bound."""
+    from fly_dialect.bindings import ir
+
+    for op in ids:
+        if "upper_bound" not in op.attributes:
+            op.attributes["upper_bound"] = ir.IntegerAttr.get(ir.IndexType.get(), bound)
 
 
 def _constant(value: int) -> ir.Value:
