@@ -63,10 +63,12 @@ def _shrink_arrays(op: ir.Operation, lanes: int) -> bool:
 
 
 def _given(array: ir.Operation) -> dict[str, ir.Attribute]:
-    """The attributes of an allocation."""
+    """The attributes of an allocation. What makes a pointer of another one has none."""
     from fly_dialect.bindings import ir
 
     attributes = array.attributes
+    if "dictAttrs" not in attributes:
+        return {}
     return {one.name: one.attr for one in ir.DictAttr(attributes["dictAttrs"])}
 
 
