@@ -23,8 +23,10 @@ _OF_WAVES = "ofWaves"
 
 @record
 class FoldWaveSize(Pass):
-    """Replaces gpu.subgroup_size by the target's constant, so that its uses fold. Shared arrays of
-    waves, whose sizes are for waves of 32 lanes, get what the target's need."""
+    """Replaces gpu.subgroup_size by a constant, and gives shared arrays of waves their size.
+
+    So uses of the size fold. What is allocated for waves of 32 lanes is more than wider ones need.
+    """
 
     name: ClassVar[str] = "fly-fold-wave-size"
 

@@ -25,12 +25,11 @@ HIDDEN = {"gpu.grid_dim": (0, 32), "gpu.block_dim": (12, 16)}
 
 @record
 class LowerLaunchSizes(Pass):
-    """Lowers gpu.block_dim and gpu.grid_dim to loads of implicit arguments or to constants, and
-    bounds gpu.block_id.
+    """Lowers gpu.block_dim and gpu.grid_dim to loads or constants, and bounds gpu.block_id.
 
-    A static block size becomes a constant, and limits the number of blocks, so that a block's
-    number is known not to be negative. Grids consist of whole blocks (uniform-work-group-size), so
-    all blocks have the same size.
+    They are loaded from implicit arguments. A static block size becomes a constant, and limits the
+    number of blocks, so that a block's number is known not to be negative. Grids consist of whole
+    blocks (uniform-work-group-size), so all blocks have the same size.
     """
 
     name: ClassVar[str] = "fly-lower-launch-sizes"
