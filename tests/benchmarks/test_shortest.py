@@ -71,7 +71,7 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
         "",
         {
             "| `fx.warp.reduce(x)` | 64 | 1": r"\| [1-9]\d* \| 0 \| 0 \| 0 \|",
-            "| `fx.block.reduce(x)` | 256 | 4": r"\| [1-9]\d* \| 2 \| 2 \| 32 \|",
+            "| `fx.block.reduce(x)` | 256 | 4": r"\| [1-9]\d* \| 2 \| 2 \| 16 \|",
         },
     ),
     "primitive_peers": (
