@@ -40,6 +40,8 @@ CHIPS = some(("gfx942", "gfx1201"), *chosen())
 EXAMPLES = [case for case in CASES if case.usual == USUAL]
 PAIRS = [(case, cpu) for case in EXAMPLES for cpu in case.targets if cpu in CHIPS]
 PIPELINED = ("preshuffle_gemm", "gemm_f16", "gemm_bf16", "gemm_f32")
+# Other registers before allocation lead to another order after it.
+REORDERED = (("saxpy_wide", "gfx908"), ("saxpy_wide", "gfx90a"))
 NAMED = named("gfx942")
 EVERYWHERE = tuple(f"{name}={IDENTITY}" for name in NAMED if name != "pre-ra")
 
@@ -58,6 +60,8 @@ def test_a_filter_that_changes_nothing_changes_nothing(case, cpu):
         family = "gfx9" if cpu.startswith("gfx9") else "rdna"
         word = "pipelined" if family == "gfx9" and case.name in PIPELINED else family
         promise = NAMED[name].promise(word)
+        if name == "pre-ra" and (case.name, cpu) in REORDERED:
+            promise = "other"
         assert rank <= ranks.index(promise), name
     if case.name == "preshuffle_gemm":
         # Another order before the last scheduling, of the same instructions but for the waits.
