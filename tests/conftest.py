@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import tempfile
 from pathlib import Path
 
 import long_tests
@@ -15,12 +16,18 @@ settings.register_profile("fly", deadline=None, derandomize=True)
 settings.load_profile("fly")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Makes tests independent of how they are started: a background job of a script ignores
     interrupts, so a test that interrupts itself would hang; and a cache folder made with a wide
-    umask is not used."""
+    umask is not used. torch.compile keeps graphs between processes by the names of the operators in
+    them, not by what the operators return, so what another version of the code left is not used;
+    the processes of one run share a folder."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.umask(0o022)
+    if not hasattr(config, "workerinput"):
+        folder = tempfile.TemporaryDirectory(prefix="fly-inductor-")
+        config.add_cleanup(folder.cleanup)
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder.name
 
 
 @pytest.hookimpl(tryfirst=True)
