@@ -12,7 +12,7 @@ from typing import Any
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import rsqrt
-from fly.kernels.arrays import as_matrix, check_shapes, check_vectors
+from fly.kernels.arrays import FLOATS, as_matrix, as_vectors, check_shapes, check_types
 from fly.kernels.columns import THREADS, add_up, column_plan, parts_of
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
@@ -159,9 +159,10 @@ def norm_backward_rows(
 
 def _norm(x, eps, centred, weight=None, bias=None, residual=None, dtype=None):
     """Calls norm_rows; returns the results there are."""
-    matrix = as_matrix(x)
+    check_types(FLOATS, x=x, residual=residual)
+    weight, bias = as_vectors(x, weight=weight, bias=bias)
     vectors = [one for one in (weight, bias) if one is not None]
-    check_vectors(x, weight=weight, bias=bias)
+    matrix = as_matrix(x)
     matrices = [matrix]
     if residual is not None:
         check_shapes(x, residual)
@@ -282,8 +283,9 @@ def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool)
     gradient and x are of one type and shape. Without a weight, the gradients of weight and bias are
     empty. Sums over rows are the same in each run.
     """
+    check_types(FLOATS, gradient=gradient, x=x)
     check_shapes(gradient, x)
-    check_vectors(x, weight=weight)
+    (weight,) = as_vectors(x, weight=weight)
     matrices = as_matrix(gradient), as_matrix(x)
     vectors = [] if weight is None else [weight]
     of_rows = plan(*matrices, *vectors)
@@ -294,18 +296,19 @@ def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool)
 
 def _save(ctx: Any, inputs: Any, output: Any) -> None:
     x, *parameters, ctx.eps = inputs
-    ctx.save_for_backward(x, parameters[0])
+    ctx.save_for_backward(x, *parameters)
 
 
 def _save_sum(ctx: Any, inputs: Any, output: Any) -> None:
     _, _, *parameters, ctx.eps = inputs
-    ctx.save_for_backward(output[1], parameters[0])
+    ctx.save_for_backward(output[1], *parameters)
 
 
 def _gradients(ctx: Any, gradient: Any, centred: bool) -> tuple[Any, Any, Any]:
-    x, weight = ctx.saved_tensors
-    dx, dweight, dbias = norm_backward(gradient, x, weight, ctx.eps, centred)
-    return dx, *((None, None) if weight is None else (dweight, dbias))
+    x, weight, bias = (*ctx.saved_tensors, None)[:3]
+    factor = bias.new_ones(bias.shape) if weight is None and bias is not None else weight
+    dx, dweight, dbias = norm_backward(gradient, x, factor, ctx.eps, centred)
+    return dx, None if weight is None else dweight, None if bias is None else dbias
 
 
 @layer_norm.gradient(_save)

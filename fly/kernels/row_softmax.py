@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import exp, reciprocal
-from fly.kernels.arrays import along
+from fly.kernels.arrays import FLOATS, along, check_types
 from fly.kernels.operators import like, operator
 from fly.kernels.row_plans import Plan, plan
 from fly.kernels.rows import Line, Matrix, Row, added
@@ -110,10 +110,12 @@ def softmax_backward_rows(dY: Matrix, Y: Matrix, log: fx.Constexpr[bool], plan: 
 
 
 def _forward(x: Any, dim: int, log: bool) -> Any:
+    check_types(FLOATS, x=x)
     return along(dim, lambda x: softmax_rows(x, log, plan(x)), x)
 
 
 def _backward(gradient: Any, y: Any, dim: int, log: bool) -> Any:
+    check_types(FLOATS, gradient=gradient, y=y)
     return along(
         dim,
         lambda gradient, y: softmax_backward_rows(gradient, y, log, plan(gradient, y)),

@@ -6,7 +6,8 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.attention.arguments import check_type, for_loads, scale_of, type_name, typed
+from fly.kernels.arrays import check_types, type_name
+from fly.kernels.attention.arguments import TYPES, for_loads, scale_of, typed
 from fly.kernels.attention.decode import MOST_HEADS, decode
 from fly.kernels.operators import like, operator
 
@@ -45,14 +46,12 @@ def paged_attention(
 
 
 def _check(q: Any, k: Any, v: Any, tables: Any, lengths: Any) -> None:
-    check_type(q)
+    check_types(TYPES, q=q)
     if len({type_name(one) for one in (q, k, v)}) > 1:
         raise UsageError(
             f"q is {type_name(q)}, and the caches {type_name(k)} and {type_name(v)}: convert them"
         )
-    for name, one in (("block_tables", tables), ("context_lens", lengths)):
-        if type_name(one) != "int32":
-            raise UsageError(f"{name} is of int32, not {type_name(one)}")
+    check_types(("int32",), block_tables=tables, context_lens=lengths)
     shapes = of_q, of_k, of_v, of_tables, of_lengths = [
         tuple(one.shape) for one in (q, k, v, tables, lengths)
     ]

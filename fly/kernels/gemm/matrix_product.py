@@ -151,12 +151,17 @@ def check_activation(activation: str | None) -> None:
 
 
 def result_type(a: Any, out_dtype: Any) -> ElementType:
-    """The type of results: `out_dtype`, of NumPy or torch, or the usual one for operands like a."""
+    """The type of results: `out_dtype`, of NumPy or torch, or the usual one for operands like a.
+    UsageError for a type without whole bytes."""
     if out_dtype is not None:
-        return element_type(out_dtype)
+        found = element_type(out_dtype)
+        if found.bits % 8:
+            raise UsageError(f"results can't be of {found.long_name}")
+        return found
     usual = element_type(a.dtype)
-    wide = {"int": "i32", "float": "f32"}[usual.kind] if usual.bits == 8 else usual.name
-    return ELEMENT_TYPES[wide]
+    if usual.bits != 8:
+        return usual
+    return ELEMENT_TYPES["f32" if usual.kind == "float" else "i32"]
 
 
 def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
@@ -190,8 +195,8 @@ def _(ctx: Any, gradient: Any) -> Any:
     if c is not None:
         of_c = (gradient * options["beta"]).sum_to_size(c.shape).to(c.dtype)
     gradient = gradient.to(a.dtype)
-    gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
     gradient = gradient.unsqueeze(-1) if b.ndim == 1 else gradient
+    gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
     left, right = _matrices(a, b)
     of_a = matmul(gradient, right.mT, alpha=options["alpha"]).sum_to_size(left.shape)
     if right.ndim == 2:  # the rows of a are those of one matrix
