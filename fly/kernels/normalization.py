@@ -21,15 +21,13 @@ from fly.kernels.rows import Matrix, Row, Tile, wide_type
 
 
 def statistics(row, x, eps, centred):
-    """Returns what is subtracted from a row, and the factor 1 / sqrt(variance + eps)."""
-    mean = row.mean(x) if centred else 0.0
-    variance = row.mean(row.map(lambda x: (x - mean) * (x - mean), x))
-    return mean, rsqrt(variance + eps.to(variance.dtype))
-
-
-def applied(row, function, x, parameter):
-    """Returns `function` of a row and a vector, or the row if there is no vector."""
-    return x if parameter is None else row.map(function, x, row.read(parameter))
+    """Returns a row, less its mean if `centred`, its mean, and the factor 1 / sqrt(variance + eps)."""
+    mean = row.mean(x) if centred else None
+    if centred:
+        x = row.map(lambda x: x - mean, x)
+    with fx.fastmath("contract"):
+        variance = row.mean(row.map(lambda x: x * x, x))
+        return x, mean, rsqrt(variance + eps.to(variance.dtype))
 
 
 @fly.kernel
@@ -49,14 +47,22 @@ def norm_kernel(
     x = row.read(X)
     if residual is not None:
         # What is normalized is the sum that is returned, rounded. LLVM adds in f16 then.
-        x = row.map(lambda x, other: (x + other).to(X.dtype).to(x.dtype), x, row.read(residual))
+        x = row.map(lambda x, other: (x + other).to(X.dtype), x, row.read(residual))
         row.write(total, x)
+    x, _, factor = statistics(row, x, eps, centred)
+    parameters = [row.read(one) for one in (weight, bias) if one is not None]
+
+    def normal(x, *parameters):
+        y, parameters = x * factor, list(parameters)
+        if weight is not None:
+            y = y * parameters.pop(0)
+        return y + parameters.pop(0) if parameters else y
+
     with fx.fastmath("contract"):
-        mean, factor = statistics(row, x, eps, centred)
-        y = row.map(lambda x: (x - mean) * factor, x)
-        y = applied(row, lambda y, weight: y * weight, y, weight)
-        y = applied(row, lambda y, bias: y + bias, y, bias)
-    row.write(Y, y if scales is None else quantized(row, y, Y.dtype, scales))
+        if scales is None:
+            row.finish(Y, normal, x, *parameters)
+        else:
+            row.write(Y, quantized(row, row.map(normal, x, *parameters), Y.dtype, scales))
 
 
 @fly.jit
@@ -92,16 +98,19 @@ def norm_backward_kernel(
     weight=None,
 ):
     row = Row(plan, X.shape[1])
+    x, mean, factor = statistics(row, row.read(X), eps, centred)
     with fx.fastmath("contract"):
-        x = row.read(X)
-        mean, factor = statistics(row, x, eps, centred)
-        x = row.map(lambda x: (x - mean) * factor, x)
-        dy = applied(row, lambda dy, weight: dy * weight, row.read(dY), weight)
+        x = row.map(lambda x: x * factor, x)
+        dy = row.read(dY)
+        if weight is not None:
+            dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
         along = row.mean(row.map(lambda dy, x: dy * x, dy, x))
         shift = row.mean(dy) if centred else 0.0
-        row.write(dX, row.map(lambda dy, x: (dy - shift - x * along) * factor, dy, x))
+        dx = row.map(lambda dy, x: dy - shift - x * along, dy, x)
+        row.finish(dX, lambda dx: dx * factor, dx)
     if fx.thread_idx.x == 0:
-        means[fx.block_idx.x], factors[fx.block_idx.x] = mean, factor
+        means[fx.block_idx.x] = mean if centred else fx.Float32(0).to(means.dtype)
+        factors[fx.block_idx.x] = factor
 
 
 @fly.kernel
@@ -121,7 +130,7 @@ def parameters_backward_kernel(
     weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
     for row in range(start, min(start + rows, X.shape[0])):
         tile = Tile(Row(plan, columns, row), first)
-        dy, x = tile.load(dY, 0.0), tile.load(X, 0.0)
+        dy, x = [tile.load(one, 0.0).to(dweight.dtype) for one in (dY, X)]
         with fx.fastmath("contract"):
             weight += dy * ((x - means[row]) * factors[row])
         bias += dy

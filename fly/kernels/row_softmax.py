@@ -39,7 +39,7 @@ class Normalizer(NamedTuple):
         """The normalizer of a row, for all threads."""
         if not row.plan.fits:
             return row.fold(cls.of, cls.merge, x).over_block()
-        # One exponential of each element, which `apply` uses again.
+        # One exponential of each element, which `store` uses again.
         bound = _greatest(fx.maxnumf(LOWEST[x.at(0).dtype.bits], *x.at(0)))
         return cls(bound, fx.block.reduce(added(exp(x.at(0) - bound))))
 
@@ -54,11 +54,15 @@ class Normalizer(NamedTuple):
         bound = _greatest(self.bound)
         return Normalizer(bound, fx.block.reduce(self.total * exp(self.bound - bound)))
 
-    def apply(self, numbers: Any, log: bool) -> Any:
-        """The softmax of some of the numbers, or its logarithm."""
+    def store(self, row: Row, Y: Any, x: Line, log: bool) -> None:
+        """Stores the softmax of a row, or its logarithm."""
         if log:
-            return (numbers - self.bound) - fx.log(self.total)
-        return exp(numbers - self.bound) * reciprocal(self.total)
+            of_total = fx.log(self.total)
+            row.write(Y, row.map(lambda x: (x - self.bound) - of_total, x))
+        else:
+            share = reciprocal(self.total)
+            powers = row.map(lambda x: exp(x - self.bound), x)
+            row.finish(Y, lambda power: power * share, powers)
 
 
 def _greatest(bound: Any) -> Any:
@@ -72,7 +76,7 @@ def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx
     row = Row(plan, X.shape[1])
     x = row.read(X, float("-inf"))
     normalizer = Normalizer.of_row(row, x)
-    row.write(Y, row.map(lambda x: normalizer.apply(x, log), x))
+    normalizer.store(row, Y, x, log)
 
 
 @fly.kernel
@@ -87,12 +91,11 @@ def softmax_backward_kernel(
     dy, y = row.read(dY), row.read(Y)
     if log:
         total = row.sum(dy)
-        dx = row.map(lambda dy, y: dy - exp(y) * total, dy, y)
+        row.write(dX, row.map(lambda dy, y: dy - exp(y) * total, dy, y))
     else:
         with fx.fastmath("contract"):
             total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
-        dx = row.map(lambda dy, y: y * (dy - total), dy, y)
-    row.write(dX, dx)
+        row.finish(dX, lambda rest, y: rest * y, row.map(lambda dy: dy - total, dy), y)
 
 
 @fly.jit

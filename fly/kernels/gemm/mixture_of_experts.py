@@ -53,11 +53,10 @@ def combine_kernel(
     def total(*x):
         found = x[0] * shares[0]
         for one, share in zip(x[1:], shares[1:], strict=True):
-            found += one * share
+            found = fx.fma(one, share, found)
         return found
 
-    with fx.fastmath("contract"):
-        row.write(Y, row.map(total, *parts))
+    row.finish(Y, total, *parts)
 
 
 @fly.jit
