@@ -14,10 +14,17 @@ from fly_target.registry import find
 import fly.expr as fx
 
 
-def rounds_elements(computed: Any, stored: Any) -> bool:
-    """Whether the target rounds results to f16 as it computes them, if they are single elements."""
-    on_amd = find(fx.rocdl.get_rocm_arch()).amd is not None
-    return on_amd and computed is fx.Float32 and stored is fx.Float16
+# The matrix instructions of chips that convert two numbers to f16 at once, by v_cvt_pk_f16_f32.
+CONVERTS_TWO = ("CDNA4",)
+
+
+def rounds_elements(stored: Any, computed: Any, operands: list[Any]) -> bool:
+    """Whether a last operation takes fewer instructions of single elements than of vectors: on the
+    target, for a type that results are stored as and one that they are computed in."""
+    chip = find(fx.rocdl.get_rocm_arch())
+    if chip.amd is None or (stored, computed) != (fx.Float16, fx.Float32):
+        return False
+    return fx.Float16 in operands or chip.matrix not in CONVERTS_TWO
 
 
 def apart(x: Any) -> Any:

@@ -50,19 +50,20 @@ def norm_kernel(
         x = row.map(lambda x, other: (x + other).to(X.dtype), x, row.read(residual))
         row.write(total, x)
     x, _, factor = statistics(row, x, eps, centred)
+    y = row.map(lambda x: x * factor, x)
     parameters = [row.read(one) for one in (weight, bias) if one is not None]
 
-    def normal(x, *parameters):
-        y, parameters = x * factor, list(parameters)
+    def scaled(y, *parameters):
+        parameters = list(parameters)
         if weight is not None:
             y = y * parameters.pop(0)
         return y + parameters.pop(0) if parameters else y
 
     with fx.fastmath("contract"):
         if scales is None:
-            row.finish(Y, normal, x, *parameters)
+            row.finish(Y, scaled, y, *parameters)
         else:
-            row.write(Y, quantized(row, row.map(normal, x, *parameters), Y.dtype, scales))
+            row.write(Y, quantized(row, row.map(scaled, y, *parameters), Y.dtype, scales))
 
 
 @fly.jit

@@ -95,7 +95,8 @@ def softmax_backward_kernel(
     else:
         with fx.fastmath("contract"):
             total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
-        row.finish(dX, lambda rest, y: rest * y, row.map(lambda dy: dy - total, dy), y)
+        rest = row.map(lambda dy: dy - total, dy)
+        row.finish(dX, lambda rest, y: rest * y, rest, row.map(lambda y: y, y))
 
 
 @fly.jit

@@ -93,11 +93,12 @@ class Row:
         def made(first: Any) -> Any:
             given = [line.raw(first) for line in lines]
             wide = wide_type(given[0].dtype)
-            if not rounds_elements(wide, dtype):
+            if not rounds_elements(dtype, wide, [one.dtype for one in given]):
                 return function(*[one.to(wide) for one in given]).to(dtype)
             count = range(given[0].numel)
             elements = [[one[i].to(wide) for one in given] for i in count]
-            return [apart(function(*one).to(dtype)) for one in elements]
+            made = [function(*one).to(dtype) for one in elements]
+            return [apart(one) if i % 2 == 0 else one for i, one in enumerate(made)]
 
         self._store(tensor, made)
 

@@ -51,8 +51,8 @@ def combine_kernel(
     row = Row(plan, columns)
 
     def total(*x):
-        found = x[0] * shares[0]
-        for one, share in zip(x[1:], shares[1:], strict=True):
+        found = 0.0
+        for one, share in zip(x, shares, strict=True):
             found = fx.fma(one, share, found)
         return found
 
