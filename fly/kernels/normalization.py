@@ -21,7 +21,7 @@ from fly.kernels.rows import Matrix, Row, Tile, wide_type
 
 
 def statistics(row, x, eps, centred):
-    """Returns a row, less its mean if `centred`, its mean, and the factor 1 / sqrt(variance + eps)."""
+    """Returns a row, less its mean if `centred`; the mean; and 1 / sqrt(variance + eps)."""
     mean = row.mean(x) if centred else None
     if centred:
         x = row.map(lambda x: x - mean, x)

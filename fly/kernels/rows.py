@@ -20,7 +20,7 @@ from typing import Any
 
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.mixed_precision import apart, rounds_elements
+from fly.kernels.mixed_precision import rounded, rounds_elements
 from fly.kernels.row_plans import LANES, Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -96,9 +96,7 @@ class Row:
             if not rounds_elements(dtype, wide, [one.dtype for one in given]):
                 return function(*[one.to(wide) for one in given]).to(dtype)
             count = range(given[0].numel)
-            elements = [[one[i].to(wide) for one in given] for i in count]
-            made = [function(*one).to(dtype) for one in elements]
-            return [apart(one) if i % 2 == 0 else one for i, one in enumerate(made)]
+            return rounded([function(*[one[i].to(wide) for one in given]) for i in count])
 
         self._store(tensor, made)
 
@@ -145,13 +143,9 @@ class Tile:
         return held.load()
 
     def store(self, tensor: Any, values: Any) -> None:
-        """Stores the thread's elements, an fx.Vector or a list of the tensor's type."""
+        """Stores the thread's elements, an fx.Vector of the tensor's type."""
         held = self._registers(tensor.dtype)
-        if isinstance(values, list):
-            for i, value in enumerate(values):
-                held[i] = value
-        else:
-            held.store(values)
+        held.store(values)
         self._copy(held, self._part(tensor))
 
     def places(self) -> Any:

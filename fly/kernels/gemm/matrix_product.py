@@ -188,7 +188,9 @@ def _(ctx: Any, gradient: Any) -> Any:
     a, b, bias, c = ctx.saved_tensors
     options = dict(ctx.options, split_k=None)
     if (activation := options.pop("activation")) is not None:
-        gradient = before(activation, gradient, matmul(a, b, bias, c, **options))
+        # What the activation takes is not rounded to the type of results.
+        sums = matmul(a, b, bias, c, **dict(options, out_dtype=wide(a)))
+        gradient = before(activation, gradient, sums)
     of_bias = of_c = None
     if bias is not None:
         of_bias = gradient.reshape(-1, *bias.shape).sum(0).to(bias.dtype)
@@ -205,9 +207,18 @@ def _(ctx: Any, gradient: Any) -> Any:
     return of_a.reshape(a.shape), of_b.reshape(b.shape), of_bias, of_c
 
 
+def wide(x: Any) -> Any:
+    """The type of sums of products of a torch tensor."""
+    import torch
+
+    return torch.promote_types(x.dtype, torch.float32)
+
+
 def before(activation: str, gradient: Any, x: Any) -> Any:
-    """The gradient of x, from that of activation(x)."""
+    """The gradient of x, from that of activation(x), in x's type."""
     from torch.ops import aten
+
+    gradient = gradient.to(x.dtype)
 
     if activation == "relu":
         return gradient * (x > 0)
