@@ -193,7 +193,8 @@ def _(ctx: Any, gradient: Any) -> Any:
         gradient = before(activation, gradient, sums)
     of_bias = of_c = None
     if bias is not None:
-        of_bias = gradient.reshape(-1, *bias.shape).sum(0).to(bias.dtype)
+        rows = gradient.reshape(gradient.numel() // max(1, *bias.shape), *bias.shape)
+        of_bias = rows.sum(0).to(bias.dtype)
     if c is not None:
         of_c = (gradient * options["beta"]).sum_to_size(c.shape).to(c.dtype)
     gradient = gradient.to(a.dtype)
