@@ -151,7 +151,9 @@ def test_torch_checks_the_operator(target):
     torch.library.opcheck(matmul.torch, (a.detach(), b.detach()), {"out_dtype": torch.float32})
     for activation in (None, "relu", "gelu", "silu"):
         assert torch.autograd.gradcheck(
-            lambda *x, name=activation: matmul(*x, activation=name, alpha=0.7, beta=1.5), arguments
+            lambda *x, name=activation: matmul(*x, activation=name, alpha=0.7, beta=1.5),
+            arguments,
+            fast_mode=True,
         )
 
 

@@ -195,6 +195,8 @@ def test_moe(target, tokens, d, e, h, k):
     shapes = ((tokens, d), (d, e), (e, d, h), (e, h, d))
     x, gate, w1, w2 = [tensor(i, shape, torch.float32, 0.5) for i, shape in enumerate(shapes)]
     judge(moe(x, gate, w1, w2, k), lambda *x: reference_moe(*x, k), x, gate, w1, w2)
+    if (tokens, d, e, h, k) not in MIXTURES[::3]:  # those of the parts are compared above
+        return
     judge(
         gradients(lambda *x: moe(*x, k), x, gate, w1, w2),
         lambda *x: gradients(lambda *x: reference_moe(*x, k), *x),
@@ -221,7 +223,7 @@ def test_torch_checks_the_operators(target):
     a, b = a.requires_grad_(), b.requires_grad_()
     torch.library.opcheck(grouped_matmul.torch, (a, b, offsets))
     assert torch.autograd.gradcheck(
-        lambda a, b: grouped_matmul(a, b, offsets, activation="gelu"), (a, b)
+        lambda a, b: grouped_matmul(a, b, offsets, activation="gelu"), (a, b), fast_mode=True
     )
     torch.library.opcheck(group_products.torch, (a.detach(), a.detach(), offsets))
     logits = tensor(3, (3, 5), torch.float32).requires_grad_()

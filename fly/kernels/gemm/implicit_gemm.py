@@ -20,7 +20,7 @@ import fly.expr as fx
 from fly.kernels.arrays import FLOATS, address, check_types, contiguous, strides
 from fly.kernels.gemm.batched_gemm import Right
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm.matrix_product import matmul, result_type
+from fly.kernels.gemm.matrix_product import matmul, result_type, wide
 from fly.kernels.gemm.movers import Mover
 from fly.kernels.gemm.plans import WIDEST, Access, Plan, access, fits_buffer, plan_for
 from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
@@ -290,5 +290,5 @@ def _(ctx: Any, gradient: Any) -> Any:
     of_x = fold(spread, tuple(x.shape[2:]), window, **ctx.options)
     rows, patches = [one.permute(1, 2, 0, 3).flatten(2) for one in (rows, patches)]
     of_weight = matmul(rows, patches.mT).reshape(weight.shape)
-    of_bias = None if bias is None else gradient.sum((0, 2, 3)).to(bias.dtype)
+    of_bias = None if bias is None else gradient.sum((0, 2, 3), dtype=wide(x)).to(bias.dtype)
     return of_x, of_weight, of_bias, None, None, None, None

@@ -194,9 +194,9 @@ def _(ctx: Any, gradient: Any) -> Any:
     of_bias = of_c = None
     if bias is not None:
         rows = gradient.reshape(gradient.numel() // max(1, *bias.shape), *bias.shape)
-        of_bias = rows.sum(0).to(bias.dtype)
+        of_bias = rows.sum(0, dtype=wide(a)).to(bias.dtype)
     if c is not None:
-        of_c = (gradient * options["beta"]).sum_to_size(c.shape).to(c.dtype)
+        of_c = (gradient.to(wide(a)) * options["beta"]).sum_to_size(c.shape).to(c.dtype)
     gradient = gradient.to(a.dtype)
     gradient = gradient.unsqueeze(-1) if b.ndim == 1 else gradient
     gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
