@@ -110,8 +110,9 @@ def norm_backward_kernel(
         dx = row.map(lambda dy, x: dy - shift - x * along, dy, x)
         row.finish(dX, lambda dx: dx * factor, dx)
     if fx.thread_idx.x == 0:
-        means[fx.block_idx.x] = mean if centred else fx.Float32(0).to(means.dtype)
         factors[fx.block_idx.x] = factor
+        if centred:
+            means[fx.block_idx.x] = mean
 
 
 @fly.kernel
@@ -121,11 +122,12 @@ def parameters_backward_kernel(
     means: fx.Tensor,
     factors: fx.Tensor,
     dweight: fx.Tensor,
-    dbias: fx.Tensor,
     rows: fx.Int32,
     plan: fx.Constexpr[Plan],
+    dbias=None,
 ):
-    """Sums over `rows` rows, of a vector of columns each thread."""
+    """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
+    mean."""
     part, columns, first = fx.block_idx.y, X.shape[1], fx.block_idx.x * plan.tile
     start = fx.Int64(part) * rows
     weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
@@ -133,11 +135,14 @@ def parameters_backward_kernel(
         tile = Tile(Row(plan, columns, row), first)
         dy, x = [tile.load(one, 0.0).to(dweight.dtype) for one in (dY, X)]
         with fx.fastmath("contract"):
-            weight += dy * ((x - means[row]) * factors[row])
-        bias += dy
+            if dbias is not None:
+                x = x - means[row]
+                bias += dy
+            weight += dy * (x * factors[row])
     made = Tile(Row(plan, columns, part), first)
     made.store(dweight, weight)
-    made.store(dbias, bias)
+    if dbias is not None:
+        made.store(dbias, bias)
 
 
 @fly.jit
@@ -153,18 +158,20 @@ def norm_backward_rows(
     rows, columns = X.shape
     wide = wide_type(X.dtype)
     dX = fx.empty(X.shape, X.dtype)
-    means, factors = fx.empty(rows, wide), fx.empty(rows, wide)
+    means, factors = fx.empty(rows if centred else 0, wide), fx.empty(rows, wide)
     norm_backward_kernel(dY, X, dX, means, factors, eps, centred, plan, weight).launch(
         grid=rows, block=plan.threads
     )
     if weight is None:
         return dX, fx.empty(0, X.dtype), fx.empty(0, X.dtype)
     parts, rows_of_part = parts_of(rows)
-    dweight, dbias = fx.empty((parts, columns), wide), fx.empty((parts, columns), wide)
+    dweight = fx.empty((parts, columns), wide)
+    dbias = fx.empty((parts, columns), wide) if centred else None
     parameters_backward_kernel(
-        dY, X, means, factors, dweight, dbias, rows_of_part, of_columns
+        dY, X, means, factors, dweight, rows_of_part, of_columns, dbias
     ).launch(grid=(fx.ceildiv(columns, of_columns.tile), parts), block=THREADS)
-    return dX, add_up(dweight, weight.dtype), add_up(dbias, weight.dtype)
+    sums = fx.empty(0, X.dtype) if dbias is None else add_up(dbias, weight.dtype)
+    return dX, add_up(dweight, weight.dtype), sums
 
 
 def _norm(x, eps, centred, weight=None, bias=None, residual=None, dtype=None):
@@ -277,9 +284,10 @@ def add_rms_norm_quantized(
     return _norm(x, eps, False, weight, None, residual, dtype)
 
 
-def _fake_backward(gradient: Any, x: Any, weight: Any, *_: Any) -> Any:
+def _fake_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool) -> Any:
     of_weight = x.new_empty(0) if weight is None else weight.new_empty(weight.shape)
-    return x.new_empty(x.shape), of_weight, of_weight.clone()
+    of_bias = of_weight.clone() if centred else x.new_empty(0)
+    return x.new_empty(x.shape), of_weight, of_bias
 
 
 @operator(
@@ -291,7 +299,8 @@ def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool)
     """The gradients of x, weight and bias from those of layer_norm (centred) or of rms_norm.
 
     gradient and x are of one type and shape. Without a weight, the gradients of weight and bias are
-    empty. Sums over rows are the same in each run.
+    empty; so is that of the bias of rms_norm, which has none. Sums over rows are the same in each
+    run.
     """
     check_types(FLOATS, gradient=gradient, x=x)
     check_shapes(gradient, x)
