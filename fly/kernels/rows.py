@@ -20,7 +20,7 @@ from typing import Any
 
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.mixed_precision import rounded, rounds_elements
+from fly.kernels.mixed_precision import one_by_one, rounds_elements
 from fly.kernels.row_plans import LANES, Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -100,8 +100,7 @@ class Row:
             wide = wide_type(given[0].dtype)
             if not rounds_elements(dtype, wide, [one.dtype for one in given]):
                 return function(*[one.to(wide) for one in given]).to(dtype)
-            count = range(given[0].numel)
-            return rounded([function(*[one[i].to(wide) for one in given]) for i in count])
+            return one_by_one(function, *given)
 
         self._store(tensor, made)
 
