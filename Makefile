@@ -60,7 +60,7 @@ heavy: setup-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m heavy tests
 
 targets: setup-test
-	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -m "heavy or not heavy" -n $(JOBS) --dist worksteal tests/examples tests/kernels tests/fly_target \
+	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -m "heavy or not heavy" -n $(JOBS) --dist worksteal tests/examples tests/kernels tests/fly_target tests/primitives \
 		tests/fly_opt/pipeline/test_pipelines.py tests/fly_opt/emission/test_emission.py tests/fly_opt/backends \
 		tests/fly_run/emulator/isa tests/fly_run/emulator/test_coverage.py tests/fly_run/emulator/watch/test_occupancy.py \
 		tests/fly_run/emulator/lowering/test_clamp.py \
