@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fly_target.registry import find
+from fly_trace.core.target import chip
 
 import fly.expr as fx
 
@@ -21,10 +22,10 @@ CONVERTS_TWO = ("CDNA4",)
 def rounds_elements(stored: Any, computed: Any, operands: list[Any]) -> bool:
     """Whether a last operation takes fewer instructions of single elements than of vectors: on the
     target, for a type that results are stored as and one that they are computed in."""
-    chip = find(fx.rocdl.get_rocm_arch())
-    if chip.amd is None or (stored, computed) != (fx.Float16, fx.Float32):
+    if (stored, computed) != (fx.Float16, fx.Float32):
         return False
-    return fx.Float16 in operands or chip.matrix not in CONVERTS_TWO
+    target = find(chip("rounding to f16"))
+    return target.amd is not None and (fx.Float16 in operands or target.matrix not in CONVERTS_TWO)
 
 
 def one_by_one(function: Callable[..., Any], *vectors: Any) -> Any:
