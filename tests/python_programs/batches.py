@@ -22,14 +22,14 @@ def case(seed: int, number: int) -> Case:
     return Case(program(choices), tuple(scalars(choices) for _ in range(RUNS)))
 
 
-def judged(seed: int, numbers: Sequence[int], traced: bool) -> list[tuple[int, str]]:
-    """(number, text) of the programs that differ."""
+def judged(seed: int, numbers: Sequence[int], traced: bool) -> list[tuple[int, str, str]]:
+    """(number, kind, text) of the programs that differ."""
     wrong = []
     with tempfile.TemporaryDirectory() as name:
         for at in range(0, len(numbers), TOGETHER):
             cases = {case(seed, number): number for number in numbers[at : at + TOGETHER]}
             for found in differences(list(cases), Path(name), not traced):
-                wrong.append((cases[found.case], found.text))
+                wrong.append((cases[found.case], found.kind, found.text))
     return wrong
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 from random import Random
 
 LISTS = ("t[:2]", "d", "m[0]", "m[1]", "o.items", "f", "l[0]")  # of i32
+IN_PLACE = ("t[:2]", "d", "m[0]", "m[1]", "o.items")
 INTS = ("a", "b", "c", "t[0]", "t[1]", "p.x", "p.y", "s[0]", "q.x", "s[1][0]", "g.v", "h.v")
 KEPT = (
     *("d[0]", "d[-1]", "m[0][0]", "m[0][-1]", "m[1][1]", 'e["x"]', 'e["y"]', "e[3]", "o.count"),
-    *("o.items[1]", "o[2]", "o.best[1]", "f[0]", "l[1][0]", 'n["y"]', 'o.named["high"]', "r.x", "r.rest[0]", "len(o)"),
+    *("o.items[1]", "o[2]", "j.pair[1]", "f[0]", "l[1][0]", 'n["y"]', "j.low", "r.x", "r.rest[0]", "len(o)"),
 )
 FLOATS = ("u", "w", "t[2]")
 
@@ -94,8 +95,8 @@ def _objects(random: Random, x: str, y: str) -> list[str]:
         f"counted(e, {random.choice(_KEYS)}, {x})",
         f"e.get({random.choice(_KEYS)}, {x})",
         "sum(e.values())",
-        "sum(z if n != 3 else -z for n, z in e.items())",
-        f"{{n: z ^ {x} for n, z in e.items()}}[3]",
+        "sum(z if key != 3 else -z for key, z in e.items())",
+        f"{{key: z ^ {x} for key, z in e.items()}}[3]",
         f'{{**e, "x": {x}}}["x"]',
         f'(e | {{"z": {x}}})["z"]',
     ]
@@ -119,7 +120,7 @@ def _lists(random: Random, x: str, y: str) -> list[str]:
         f"running({one})[{n}]",
         f"ordered({one})[{n}]",
         f"ordered([{x}, {y}, c])[{n + 1}]",
-        f"spread({one}, {x} & 3)",
+        f"spread({random.choice(IN_PLACE)}, {x} & 3)",
         f"flipped(m)[{n}][{n}]",
         f"product(m, flipped(m))[{n}][{random.randint(0, 1)}]",
         f"fx.Int32(clear_row(m, {x}))",
@@ -127,7 +128,7 @@ def _lists(random: Random, x: str, y: str) -> list[str]:
         "sum(map(sum, m))",
         "[max(row) for row in m][1]",
         f"[z for row in m for z in row if z is not None][{n * 4}]",
-        f"sum(z * n for n, z in enumerate({one}))",
+        f"sum(z * at for at, z in enumerate({one}))",
         f"sum(i * j for i, j in zip({one}, {two}))",
         f"sum(i ^ j for i, j in pairs({one}))",
         f"max({one})",

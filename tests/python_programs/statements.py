@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from python_programs.expressions import LISTS, condition, integer, number, operand
+from python_programs.expressions import IN_PLACE, LISTS, condition, integer, number, operand
 from python_programs.surroundings import HEAD, TAIL
 
 SIMPLE = (
@@ -157,10 +157,12 @@ def _simple(random: Random, kind: str) -> list[str]:
             forms = [
                 f"o.put({random.randint(0, 2)}, {x})",
                 f"o.put({y} & 3, {x})",
-                f"o.offer({y} & 7, {x})",
+                f"j.offer({y} & 7, {x})",
+                f"k = k + j.offer({y} & 7, {x})",
                 "o.turn()",
                 f"o.items[{random.randint(0, 2)}] = fx.Int32({x})",
-                f'o.named["low"] -= {y}',
+                f"j.pair = (j.pair[1], fx.Int32({x}))",
+                f"j.low -= {y}",
                 f"k = k ^ o[{random.randint(0, 2)}]",
             ]
             return [random.choice(forms)]
@@ -177,7 +179,7 @@ def _list_changes(random: Random, x: str, y: str) -> list[list[str]]:
         ["d.reverse()"],
         ["d.sort()"],
         [f"d[:] = [z + {y} for z in d]"],
-        [f"k = k + spread({one}, {y} & 3)"],
+        [f"k = k + spread({random.choice(IN_PLACE)}, {y} & 3)"],
         ["v = d", f"v[{n}] ^= {y}"],
         ["v = d.copy()", f"v[{n}] ^= {y}", f"k = k ^ v[{n}]"],
         [f"v = [z & 15 for z in {one}]", f"spread(v, {y})", "k = k + v[0]"],
@@ -274,7 +276,7 @@ def _loop(random: Random, kind: str, loops: int, inner) -> list[str]:
                     ("for key, x in e.items():", f"e[key] = x ^ {y}"),
                     ('for key in ("y", "x"):', "e[key] = e[key] * 2 - e[3]"),
                     ("for key, x in zip(e, d):", "e[key] -= x"),
-                    ('for j, e["x"] in enumerate(d):', f"k = k ^ {y}"),
+                    ('for l0, e["x"] in enumerate(d):', f"k = k ^ {y}"),
                 )
             )
             return [head, f"    {change}", *inner(1)]

@@ -1,10 +1,11 @@
 """What surrounds the statements of a random program: its variables, what it stores, helpers.
 
 All variables have values from the start. `a b c k` are i32, `u w` f64, `y z` begin as Python
-numbers; `t` and `d` are lists that are changed in place, `m` a matrix as a list of lists, `e` a dictionary,
-`p` an object, and `o` one with a list, a tuple and a dictionary. What is assigned anew: `s` is a
-tuple, `q` and `r` are objects, `f` is a list, `l` a matrix and `n` a dictionary. The operators, properties and other methods of `g`,
-which is changed in place, and of `h`, which is assigned anew, have dynamic control flow.
+numbers; `t` and `d` are lists that are changed in place, `m` a matrix as a list of lists, `e` a
+dictionary, `p` an object, `o` one with a list, and `j` one with a tuple. What is assigned anew: `s`
+is a tuple, `q` and `r` are objects, `f` is a list, `l` a matrix and `n` a dictionary. The
+operators, properties and other methods of `g`, which is changed in place, and of `h`, which is
+assigned anew, have dynamic control flow.
 """
 
 HEAD = """\
@@ -23,6 +24,7 @@ y, z = 0, 1
 m = [[a + 0, b + 0, 1], [c + 1, 2, b - a]]
 e = {"x": a + 1, "y": 2, 3: c + 0}
 o = Bag(a, b)
+j = Best(a)
 r = Point(a + 0, (b + 0, 1))
 f = [a + 0, b + 1, fx.Int32(2)]
 l = [[a - 1, b + 0], [c + 0, fx.Int32(1)]]
@@ -39,7 +41,8 @@ I[6] = k ^ g.v - h.v
 I[7] = d[0] ^ d[1] - d[2] ^ fx.Int32(z)
 I[5] += m[0][0] ^ m[0][1] * 3 ^ m[0][2] * 5 ^ m[1][0] * 7 ^ m[1][1] * 9 ^ m[1][2] * 11
 I[6] += e["x"] ^ e["y"] * 3 ^ e[3] * 5
-I[4] += o.items[0] ^ o.items[1] * 3 ^ o.items[2] * 5 ^ o.count ^ o.best[1] * 7 ^ o.named["low"]
+I[4] += o.items[0] ^ o.items[1] * 3 ^ o.items[2] * 5 ^ o.count
+I[7] += j.pair[0] ^ j.pair[1] * 3 ^ j.low * 5 ^ j.tries * 7
 I[2] += f[0] ^ f[1] * 3 ^ f[2] * 5
 I[1] += l[0][0] ^ l[0][1] * 3 ^ l[1][0] * 5 ^ l[1][1] * 7
 I[0] += n["x"] ^ n["y"] * 3
@@ -228,14 +231,26 @@ class Point:
             return dataclasses.replace(self, x=fx.Int32(self.x + by))
         return Point(fx.Int32(self.x), (fx.Int32(self.rest[1]), self.rest[0]))
 
-class Bag:
-    # An object with a list, a tuple and a dictionary.
+class Best:
+    def __init__(self, x):
+        self.pair = (0, fx.Int32(x))
+        self.low = fx.Int32(x)
+        self.tries = 0
 
+    def offer(self, i, value):
+        self.tries += 1
+        if value > self.pair[1]:
+            self.pair = (fx.Int32(i), fx.Int32(value))
+        elif value < self.low:
+            self.low = fx.Int32(value)
+        else:
+            return False
+        return True
+
+class Bag:
     def __init__(self, x, y):
         self.items = [fx.Int32(x), fx.Int32(y), fx.Int32(1)]
         self.count = 0
-        self.best = (0, fx.Int32(x))
-        self.named = {"low": fx.Int32(x), "high": fx.Int32(y)}
 
     def put(self, at, value):
         for i in range(len(self.items)):
@@ -244,14 +259,6 @@ class Bag:
                 self.count += 1
                 return True
         return False
-
-    def offer(self, i, value):
-        if value > self.best[1]:
-            self.best = (fx.Int32(i), fx.Int32(value))
-        elif value < self.named["low"]:
-            self.named["low"] = fx.Int32(value)
-        else:
-            self.named["high"] ^= value
 
     def turn(self):
         first, *rest = self.items
