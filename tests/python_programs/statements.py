@@ -98,7 +98,11 @@ def _simple(random: Random, kind: str) -> list[str]:
             where = random.choice(("a", "c", "t[0]", "t[1]", "p.x", "d[-1]", 'e["y"]', "o.count"))
             return [f"{where} {random.choice('+-^')}= {y}"]
         case "swap":
-            swaps = ("a, (c, b) = b, (a, c)", "d[0], d[2] = d[2], d[0]", "m[0][0], m[1][1] = m[1][1], m[0][0]")
+            swaps = (
+                "a, (c, b) = b, (a, c)",
+                "d[0], d[2] = d[2], d[0]",
+                "m[0][0], m[1][1] = m[1][1], m[0][0]",
+            )
             return [random.choice((*swaps, "(d[1], *v), c = [a, b], d[1]", "a, *d[1:] = d"))]
         case "store":
             where = random.choice(("7", "c & 7"))

@@ -231,7 +231,9 @@ def _take(builder: Builder, error: ContainerChanged, changed: dict[int, frozense
     for value, name in ((error.container, error.name), *error.others):
         key = id(value)
         known = builder.fields.get(key, frozenset())
-        whole = _whole(value, name, known.union(error.attributes if value is error.container else ()))
+        whole = _whole(
+            value, name, known.union(error.attributes if value is error.container else ())
+        )
         is_carried = key in builder.offered and known >= whole.attributes
         if is_carried or changed.get(key) == whole.attributes:
             continue
