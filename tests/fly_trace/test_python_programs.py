@@ -41,7 +41,7 @@ def test_traced(choices: random.Random, tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", range(2))
 def test_on_the_emulator(seed: int, tmp_path: Path) -> None:
     choices = random.Random(f"sample {seed}")
-    found = [one for one in differences([case(choices) for _ in range(8)], tmp_path)]
+    found = list(differences([case(choices) for _ in range(8)], tmp_path))
     assert [one.text for one in found if one.kind != LLVMS] == []
 
 
@@ -54,19 +54,22 @@ def test_a_difference_is_noticed(emulator: bool, monkeypatch, tmp_path: Path) ->
     (found,) = differences(
         [right, Case("I[0] = max(a, b)\nI[1] = b", wrong.runs)], tmp_path, emulator
     )
-    assert found.kind == "differs" and "I[1] = b" in found.text
+    assert found.kind == "differs"
+    assert "I[1] = b" in found.text
 
 
 def test_what_is_refused_is_noticed(tmp_path: Path) -> None:
     found = difference(Case("I[a] = print(a)", ((3, 4, 0.5, 0.5),)), tmp_path)
-    assert found is not None and found.kind.startswith("refused: print()")
+    assert found is not None
+    assert found.kind.startswith("refused: print()")
 
 
 def test_a_program_that_does_not_end_is_noticed(monkeypatch, tmp_path: Path) -> None:
     monkeypatch.setattr("python_programs.judge.LIMIT", 1)
     body = "n = a\nwhile n > 0:\n    n = n + 0\nI[0] = n"
     found = difference(Case(body, ((3, 4, 0.5, 0.5),)), tmp_path, emulator=False)
-    assert found is not None and "does not end" in found.text
+    assert found is not None
+    assert "does not end" in found.text
 
 
 def test_a_program_is_shortened() -> None:
