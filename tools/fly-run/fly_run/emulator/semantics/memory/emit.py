@@ -78,12 +78,27 @@ def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | N
     return row, row.at(ROW) if form in ("global", "flat") and variant == "v" else None
 
 
+SCALAR_BASES = ("s", "g", "h")  # variants with a base in scalar registers
+
+
 def _base(h: Handler, form: str, variant: str) -> Value:
     """Returns the i64 that is added to every lane's part of the address."""
     offset = h.immediate()
-    if variant == "s" and form == "global":
+    if variant in SCALAR_BASES and form in ("global", "flat"):
         return h.operand(2).load("i64") + offset
     return offset
+
+
+def _unit(variant: str, size: int) -> int:
+    """Returns the number of bytes that the vector offset counts."""
+    return size if variant == "h" else 1
+
+
+def _offset(low: Value, variant: str, size: int) -> Value:
+    """Returns the i64 that the low dword of a vector address contributes."""
+    if variant in ("g", "h"):
+        return low.sext("i64") * _unit(variant, size)
+    return low.zext("i64")
 
 
 @dataclass(frozen=True)
@@ -97,13 +112,13 @@ class _Place:
     address: Value
 
 
-def _place(h: Handler, form: str, variant: str, lane: Value) -> _Place:
+def _place(h: Handler, form: str, variant: str, size: int, lane: Value) -> _Place:
     row, high_row = _low_and_high(h, form, variant)
     low = row.at(lane << 2).load("i32")
     if form == "lds":
         # An LDS address is 32 bits wide: the sum with the offset wraps.
         return _Place(lane, low, None, low + h.immediate().trunc("i32"))
-    address = _base(h, form, variant) + low.zext("i64")
+    address = _base(h, form, variant) + _offset(low, variant, size)
     if high_row is None:
         return _Place(lane, low, None, address)
     high = high_row.at(lane << 2).load("i32")
@@ -132,8 +147,10 @@ def _contiguous(
     def start() -> Value:
         return origin if whole else _first_lane(h, mask)
 
-    first = _place(h, form, variant, start())
-    steps = h.vector("i32", (access.size * lane for lane in range(LANES)))
+    first = _place(h, form, variant, access.size, start())
+    unit = _unit(variant, access.size)
+    step = access.size // unit
+    steps = h.vector("i32", (step * lane for lane in range(LANES)))
     lows = load_row(row, origin, LANES)
 
     def all_active(lanes: Value, of: _Place) -> Value:
@@ -142,7 +159,7 @@ def _contiguous(
             lanes = lanes & load_row(high_row, origin, LANES).compare("eq", of.high)
         return (lanes.cast("i64", 0) & mask).compare("eq", mask)
 
-    lane_zero = first.low - (first.lane * access.size).trunc("i32")
+    lane_zero = first.low - (first.lane * step).trunc("i32")
     follow = all_active(lows.compare("eq", steps + lane_zero), first)
     if whole:
         follow = follow & mask.compare("eq", -1)
@@ -151,7 +168,11 @@ def _contiguous(
         length = (_last_lane(h, mask) - first.lane + 1) * access.size
     if form != "lds":
         # The low dwords must not wrap: only then do equal high dwords imply consecutive addresses.
-        follow = follow & (first.low.zext("i64") + length).compare("ule", 1 << 32)
+        if variant in ("g", "h"):
+            last = first.low.sext("i64") + (length if unit == 1 else length.binary("udiv", unit))
+            follow = follow & last.compare("sle", 1 << 31)
+        else:
+            follow = follow & (first.low.zext("i64") + length).compare("ule", 1 << 32)
     go, other = shortcut(h), f"other{h.fresh()}"
     h.branch_if(follow, go, other)
     h.block(go)
@@ -159,7 +180,7 @@ def _contiguous(
     move, slow = shortcut(h), f"slow{h.fresh()}"
     h.branch_if(inside, move, slow)
     h.block(move)
-    place = _place(h, form, variant, start())
+    place = _place(h, form, variant, access.size, start())
     before = (place.lane * access.size).trunc(place.address.element)
     run = host(place.address - before)
     if access.kind == "load":
@@ -169,7 +190,7 @@ def _contiguous(
     h.branch(done)
     h.block(other)
     if access.kind == "load" and access.size >= 4:
-        first = _place(h, form, variant, _first_lane(h, mask))
+        first = _place(h, form, variant, access.size, _first_lane(h, mask))
         same = all_active(lows.compare("eq", first.low.splat(LANES)), first)
         one = shortcut(h)
         h.branch_if(same, one, slow)
@@ -178,7 +199,7 @@ def _contiguous(
         spread = shortcut(h)
         h.branch_if(inside, spread, slow)
         h.block(spread)
-        source = host(_place(h, form, variant, _first_lane(h, mask)).address)
+        source = host(_place(h, form, variant, access.size, _first_lane(h, mask)).address)
         data = [source.at(4 * n).load("i32", align=1) for n in range(access.dwords)]
         lanes = h.exec_mask().cast("i1", LANES)
         for n, value in enumerate(data):
@@ -310,7 +331,7 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
         elif narrow:
             address = (load_row(low, first, CHUNK) + base).zext("i64")
         else:
-            address = load_row(low, first, CHUNK).zext("i64") + base
+            address = _offset(load_row(low, first, CHUNK), variant, size) + base
             if high is not None:
                 address = address + (load_row(high, first, CHUNK).zext("i64") << 32)
         list_of.at(first << 3).store(address, align=64)

@@ -129,6 +129,11 @@ def _resolve_global() -> Function:
         flat = f.has(FLAT)
         shared = flat & upper.compare("eq", state.SHARED_APERTURE)
         private = flat & upper.compare("eq", state.PRIVATE_APERTURE)
+        base = f.wave.at(state.PRIVATE_BASE).load("i64")
+        named = address.lshr(state.GLOBAL_SCRATCH_SHIFT).compare(
+            "eq", base.lshr(state.GLOBAL_SCRATCH_SHIFT)
+        )
+        named = flat & base.compare("ne", 0) & named
         after = f"next{f.fresh()}"
 
         def in_shared() -> None:
@@ -142,8 +147,16 @@ def _resolve_global() -> Function:
             place.store(private_place(f, lane, lower))
             f.branch(after)
 
+        def in_named() -> None:
+            """The address names a lane of this wave."""
+            owner = address.lshr(state.GLOBAL_SCRATCH_LANE) & 31
+            offset = (address - base) & ((1 << state.GLOBAL_SCRATCH_LANE) - 1)
+            place.store(private_place(f, lane, offset, owner))
+            f.branch(after)
+
         f.when(shared, in_shared)
         f.when(private, in_private)
+        f.when(named, in_named)
         place.store(mapped(f, lane, address, f.size))
         f.branch(after)
         f.block(after)
