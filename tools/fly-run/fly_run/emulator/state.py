@@ -111,6 +111,9 @@ GLOBAL_SCRATCH = 1 << 58
 GLOBAL_SCRATCH_SHIFT = 58
 GLOBAL_SCRATCH_LANE = 52
 GLOBAL_SCRATCH_WAVE = 1 << 26  # distance of the waves' bases
+# Triton masks a lane of an LDS access by this address: loads give 0, stores are dropped, as
+# hardware does out of range. Any other address out of range is a fault.
+LDS_MASKED = 0x7FFF_FFFF
 # The resource of swizzled buffer accesses to private memory (gfx90a) has this base.
 SCRATCH_BUFFER = 0x3000 << 32
 

@@ -46,8 +46,12 @@ class Disassembler:
             return None
         if self._is_forbidden(self.code[offset : offset + 16]):
             return None
+        start: Any = self._start + offset
+        patched = _with_third_source(self.code[offset : offset + 16])
+        if patched is not None and self._is_forbidden is _is_forbidden_rdna:
+            start = ctypes.c_char_p(patched)
         size = self._library.LLVMDisasmInstruction(
-            self._context, self._start + offset, left + _PADDING, pc, self._text, _TEXT_ROOM
+            self._context, start, left + _PADDING, pc, self._text, _TEXT_ROOM
         )
         if not 0 < size <= left:
             return None
@@ -104,6 +108,16 @@ def _is_forbidden_rdna(code: bytes) -> bool:
         low = int.from_bytes(code[:4], "little")
     high = int.from_bytes(code[4:8], "little")
     return low >> 16 & 0xFFFF == _F8F6F4_WMMA and not (high & 0x100 and high & 0x20000)
+
+
+def _with_third_source(code: bytes) -> bytes | None:
+    """Returns a scaled WMMA with the value that LLVM 22 expects in the unused third source of its
+    first half; newer assemblers put 0 there. None for other code."""
+    low, high = (int.from_bytes(code[start : start + 4], "little") for start in (0, 4))
+    if low >> 16 not in _SCALED_WMMA or len(code) < 16:
+        return None
+    high = high & ~(0x1FF << 18) | 0x100 << 18
+    return code[:4] + high.to_bytes(4, "little") + code[8:] + bytes(_PADDING)
 
 
 _SOP1, _BARRIERS = 0x17D, range(0x4E, 0x53)  # top bits of the encoding, gfx12's opcodes in it

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Name, Operand, Register
 from fly_run.emulator.lowering.memory import (
     CACHE,
@@ -20,7 +21,7 @@ from fly_run.emulator.lowering.memory import (
     registers_of,
 )
 from fly_run.emulator.lowering.registers import Unsupported
-from fly_run.emulator.lowering.steps import NULL, Lowering, modifiers
+from fly_run.emulator.lowering.steps import NULL, Lowering, Source, modifiers
 from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES
 from fly_run.emulator.semantics.cdna5.transposed import REGISTERS
 
@@ -54,7 +55,8 @@ def expansion(name: str) -> Lower | None:
 
 
 def _to_lds(lowering: Lowering, name: str, encoding: str) -> None:
-    """Operands: the address in LDS, the address in memory. The constant offset is added to both."""
+    """Operands: the address in LDS, the address in memory. The constant offset is added to both.
+    Lanes that are masked by their address in LDS read no memory."""
     match = _TO_LDS.fullmatch(name)
     assert match
     memory, lds = _SIZES[int(match[1])]
@@ -62,9 +64,12 @@ def _to_lds(lowering: Lowering, name: str, encoding: str) -> None:
     place, *address = lowering.operands(3)
     operation = lowering.table[f"global_load_{memory}"]
     aside = lowering.temporary(registers_of(operation))
+    row, saved = lowering.row_source(place, 1), lowering.scalar_temporary()
+    lowering.add("s_mov_b64", saved, state.EXEC)
+    lowering.valu("v_cmp_ne_u32", (state.EXEC,), Source("v", row), lowering.word(state.LDS_MASKED))
     global_access(lowering, operation, aside, tuple(address), 0, offset_of(found))
-    row = lowering.row_source(place, 1)
     lowering.add(f"ds_write_{lds}.v", aside, row, 0, immediate=offset_of(found), memory=True)
+    lowering.add("s_mov_b64", state.EXEC, saved)
 
 
 def _from_lds(lowering: Lowering, name: str, encoding: str) -> None:

@@ -115,7 +115,8 @@ def destinations(effect: Effect, values: Values, active: np.ndarray) -> list[Des
                 return []
             total = total + part
         whole = (total.astype(np.int64) + immediate) & 0xFFFF_FFFF
-        return [Destination(SPACES[form], active, whole)]
+        lanes = active & (total != state.LDS_MASKED) if form == "lds" else active
+        return [Destination(SPACES[form], lanes, whole)]
     if form == "flat":
         address = _flat_address(effect, addresses, values)
         if address is None:

@@ -215,12 +215,10 @@ class Strict:
         counters, name = track.counters, instruction.mnemonic
         made: dict[str, Outstanding] = {}
         shared: races.Access | None = None
-        copies = ASYNC in name
-        if copies:
-            # Between memory and LDS: one operation of its own counter.
-            made["memory"] = made["lds"] = counters.issue(
-                instruction, ASYNC_COUNTER, ASYNC, written
-            )
+        if ASYNC in name:
+            # Between memory and LDS: one operation, which writes no register.
+            copied = counters.issue(instruction, ASYNC_COUNTER, ASYNC, frozenset())
+            made["memory"] = made["lds"] = copied
         for effect, places in reached:
             if effect.operation.mnemonic == TENSOR:
                 self._move_tensor(wave, track, instruction, effect, values)

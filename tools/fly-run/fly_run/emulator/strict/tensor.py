@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from fly_run.emulator.lowering.steps import Step
-from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES, TILE
+from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES, TENSOR, TILE
 from fly_run.emulator.strict.accesses import Values
 
 
@@ -41,10 +41,23 @@ def lds_bytes(step: Step, values: Values, size: int) -> np.ndarray:
     if control >> 20 & 1 and not step.extra & STORES:
         interval = 4 << ((control >> 22 & 7) + 1)
         offsets = offsets + offsets // interval * (((control >> 25 & 127) + 1) * 4)
+    if step.extra & STORES:
+        offsets = offsets[_inside(words, counts, gathers).repeat(1 << shift)]
     start = words[0] >> 32 & 0xFFFF_FFFF
     every = [offsets + start + turn * step_bytes for turn in range(times)]
     found = np.concatenate(every) if every else empty
     return found[found < size]
+
+
+def _inside(words: list[int], counts: list[int], gathers: int) -> np.ndarray:
+    """Returns whether each element of a tile is in the tensor, the first dimension fastest. The
+    rows of a gather count as inside."""
+    number, good = np.arange(int(np.prod(counts))), np.ones(int(np.prod(counts)), bool)
+    for dimension, (group, start, width) in enumerate(TENSOR):
+        at, number = number % counts[dimension], number // counts[dimension]
+        if counts[dimension] > 1 and not (gathers and dimension == 1):
+            good &= at < (words[group] >> start & (1 << width) - 1)
+    return good
 
 
 def _bits(values: Values, place: int, count: int) -> int | None:

@@ -45,9 +45,10 @@ def emit_memory(operation: Operation, name: str) -> Handler:
         if operation.form in ("global", "flat", "lds"):
             _contiguous(handler, operation.form, variant, detail, mask, done)
         if operation.form == "lds" and detail.size >= 4:
-            _within_lds(handler, variant, detail, mask)
-        else:
-            _listed(handler, operation.form, variant, detail, mask)
+            slow = _within_lds(handler, variant, detail, mask)
+            handler.branch(done)
+            handler.block(slow)
+        _listed(handler, operation.form, variant, detail, mask)
     else:
         assert isinstance(detail, Atomic)
         if operation.form != "buffer":
@@ -276,8 +277,8 @@ def read_pair(h: Handler) -> None:
     h.block(slow)
 
 
-def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
-    """Handles any addresses; faults if one is outside LDS."""
+def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
+    """Handles addresses in LDS; falls through to the list if one is outside."""
     offsets = h.operand(1)
     size = h.wave.at(state.LDS_SIZE).load("i64")
     room = size - access.size
@@ -286,13 +287,9 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
     inside = (load_row(offsets, origin, LANES) + constant).compare("ule", room.trunc("i32"))
     all_inside = (inside.cast("i64", 0) & mask).compare("eq", mask) & room.compare("sge", 0)
 
-    def outside() -> None:
-        _collect(h, "lds", variant, access.size)
-        # It finds the lane, and records the fault.
-        _call_resolver(h, "lds", access.size, 0)
-        h.stop(state.STATUS_FAULT, h.op)
-
-    h.when(~all_inside, outside)
+    good, slow = f"inside{h.fresh()}", f"outside{h.fresh()}"
+    h.branch_if(all_inside, good, slow)
+    h.block(good)
     base = h.wave.at(state.LDS_BASE).load("ptr")
     if access.kind == "load":
 
@@ -310,6 +307,7 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
                 host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
 
         h.for_lanes(mask, put)
+    return slow
 
 
 def _collect(h: Handler, form: str, variant: str, size: int) -> None:

@@ -13,6 +13,7 @@ from fly_run.emulator.semantics.memory.resolver import (
     BoundedResolver,
     Resolver,
     check_alignment,
+    cleared_sink,
     mapped,
     private_place,
 )
@@ -218,9 +219,19 @@ def _resolve_bounded(space: str) -> Function:
         if space == "scratch":
             place.store(private_place(f, lane, offset))
             return
+        own = (offset - f.op.at(state.OP_IMMEDIATE).load("i64")) & 0xFFFF_FFFF
+        after = f"next{f.fresh()}"
+
+        def masked() -> None:
+            place.store(cleared_sink(f, lane).convert("ptrtoint", "i64"))
+            f.branch(after)
+
+        f.when(own.compare("eq", state.LDS_MASKED), masked)
         good = offset.compare("ult", limit) & f.size.compare("ule", limit - offset)
         f.fault_unless(good, "lds", lane, offset)
         place.store(base + offset)
+        f.branch(after)
+        f.block(after)
 
     f.for_lanes(mask, resolve)
     f.ret(f.constant("i1", 1))

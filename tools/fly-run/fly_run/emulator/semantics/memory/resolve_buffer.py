@@ -35,6 +35,7 @@ from fly_run.emulator.semantics.base.emit import ROW
 from fly_run.emulator.semantics.memory.resolver import (
     Resolver,
     check_alignment,
+    cleared_sink,
     mapped,
     private_place,
 )
@@ -210,7 +211,7 @@ def resolve_buffer() -> Resolver:
         f.when(access.private, in_private)
 
         def outside() -> None:
-            sink = _cleared_sink(f, lane)
+            sink = cleared_sink(f, lane)
             partly = per_dword & own.below
             f.when(partly, lambda: _some_dwords(f, lane, own, sink))
             zeros = f.wave.at(state.ZEROS).convert("ptrtoint", "i64")
@@ -227,14 +228,6 @@ def resolve_buffer() -> Resolver:
     f.for_lanes(f.exec_mask(), resolve)
     f.ret(f.constant("i1", 1))
     return f
-
-
-def _cleared_sink(f: Resolver, lane: Value) -> Value:
-    """Returns 16 bytes for the lane, which absorb stores out of range."""
-    own = f.wave.at(state.SINK).at(lane << 4)
-    own.store(f.constant("i64", 0))
-    own.at(8).store(f.constant("i64", 0))
-    return own
 
 
 def _some_dwords(f: Resolver, lane: Value, own: Lane, sink: Value) -> None:

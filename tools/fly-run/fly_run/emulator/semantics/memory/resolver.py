@@ -84,3 +84,11 @@ def private_place(f: Resolver, lane: Value, offset: Value, owner: Value | None =
     f.fault_unless(good, "scratch", lane, offset)
     own = lane if owner is None else owner
     return f.wave.at(state.SCRATCH_BASE).load("i64") + own * limit + offset
+
+
+def cleared_sink(f: Resolver, lane: Value) -> Value:
+    """Returns 16 bytes for the lane, all 0, which absorb stores out of range."""
+    own = f.wave.at(state.SINK).at(lane << 4)
+    own.store(f.constant("i64", 0))
+    own.at(8).store(f.constant("i64", 0))
+    return own
