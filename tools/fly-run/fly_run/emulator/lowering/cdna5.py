@@ -65,7 +65,11 @@ def _block_scale(lowering: Lowering, operand: Operand, select: int, width: int) 
     16 to 31 both read the scales of 16 lanes, those of the half that `select` names. Bit 0 of
     `select` is set for blocks of 16; then come the byte (of narrower codes: whether it is byte 2),
     and the half. Narrower codes have another byte in the upper lanes."""
-    source = lowering.in_row(lowering.source(plain(operand), "i32"), "i32")
+    is_vector = isinstance(operand, Register) and operand.bank != "s"
+    if is_vector:  # of lanes that may be inactive
+        source = Source("v", lowering.row_source(operand, 1))
+    else:
+        source = lowering.in_row(lowering.source(plain(operand), "i32"), "i32")
     blocks_of_16, byte, half = select & 1, select >> 1 & 3, select >> 3
     upper = byte
     if width == 8:
@@ -81,7 +85,8 @@ def _block_scale(lowering: Lowering, operand: Operand, select: int, width: int) 
         byte, half = 2 * (select >> 1 & 1), select >> 2 & 1
         upper = byte + 1
     places = [
-        4 * (HALF_WAVE * half + lane % HALF_WAVE) + (upper if lane % 32 >= HALF_WAVE else byte)
+        4 * (HALF_WAVE * half + lane % HALF_WAVE if is_vector else lane)
+        + (upper if lane % 32 >= HALF_WAVE else byte)
         for lane in range(LANES)
     ]
     moved = lowering.temporary()
