@@ -23,6 +23,8 @@ def word_size(frame: Frame, word: Word) -> int:
 
 def check_interface(frame: Frame, launch: Launch, limits: KernelLimits) -> None:
     """Unavailable where program and kernel disagree about arguments: Python says how."""
+    if any(word.descriptor is not None for words in launch.arguments for word in words):
+        raise Unavailable(f"{launch.kernel} takes descriptors of tensors, which Python makes")
     sizes = [sum(word_size(frame, word) for word in words) for words in launch.arguments]
     if sizes != [size for _, size in limits.arguments]:
         raise Unavailable(f"{launch.kernel} takes other arguments than the program gives")
