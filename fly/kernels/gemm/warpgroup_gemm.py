@@ -114,7 +114,8 @@ def warpgroup_gemm_kernel(
         fx.nvvm.set_registers(232, more=True)
         consumer = group - 1
         product = plan.product(plan.columns, GROUPS)
-        own = product.get_slice(consumer * THREADS + thread)
+        # What is in shared memory is the same for all threads of a group.
+        own = product.get_slice(consumer * THREADS)
         sums = own.make_fragment_C(
             fx.make_view(
                 fx.get_iter(tiles_b[0]),

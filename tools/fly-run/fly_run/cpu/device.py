@@ -9,8 +9,7 @@ import time
 from collections.abc import Sequence
 
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_cpu import state
-from fly_cpu import tensor_maps
+from fly_cpu import state, tensor_maps
 from fly_host.tiles import Tile
 from fly_image.image import Image, Triple
 from fly_target import registry

@@ -19,8 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_image.amd.code_object import CodeObject, Kernel
 from fly_host.tiles import Tile
+from fly_image.amd.code_object import CodeObject, Kernel
 from fly_image.image import Image
 from fly_target import registry
 
@@ -255,7 +255,7 @@ class Emulator:
 
     def describe(self, tile: Tile) -> bytes:
         """See Device."""
-        raise MissingError(f"the emulator has no descriptors for copies of tiles")
+        raise MissingError("the emulator has no descriptors for copies of tiles")
 
     def driver_entry(self, functions: Sequence[Function]) -> None:
         """See Device."""

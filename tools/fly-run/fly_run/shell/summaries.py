@@ -17,7 +17,7 @@ from fly_run.devices.protocol import Device, Function, Stream, Triple
 
 if TYPE_CHECKING:
     from fly_host.tiles import Tile
-from fly_image.image import Image
+    from fly_image.image import Image
 
     from fly_run.shell.bench import Report
 
@@ -62,7 +62,7 @@ class Recording:
 
     def describe(self, tile: Tile) -> bytes:
         """See Device."""
-        raise MissingError(f"the device has no descriptors for copies of tiles")
+        raise MissingError("the device has no descriptors for copies of tiles")
 
     def driver_entry(self, functions: Sequence[Function]) -> None:
         """Native launchers call `launch`, which remembers."""

@@ -26,7 +26,13 @@ _MAP_BYTES, _MAP_ALIGNMENT = 128, 64
 # CUtensorMapDataType, by MLIR's names of element types
 _ELEMENTS = {
     **dict.fromkeys(("i8", "f8E4M3FN", "f8E5M2"), 0),
-    **{"i16": 1, "i32": 3, "i64": 5, "f16": 6, "f32": 7, "f64": 8, "bf16": 9},
+    "i16": 1,
+    "i32": 3,
+    "i64": 5,
+    "f16": 6,
+    "f32": 7,
+    "f64": 8,
+    "bf16": 9,
 }
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle
 _PROMOTION = 3  # of accesses to 256 bytes in the L2 cache

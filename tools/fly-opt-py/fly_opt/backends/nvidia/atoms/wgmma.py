@@ -77,15 +77,38 @@ def wgmma(call: Multiply[Wgmma]) -> ir.Value:
 
 
 def descriptor(builder: Builder, operand: Memory, place: Place) -> ir.Value:
-    """The matrix descriptor of an operand: address, strides and swizzle."""
+    """The matrix descriptor of an operand: address, strides and swizzle. Those of the parts of one
+    tile share what is computed of its address, and differ by constants."""
     i32, i64 = pointers.integer(32), pointers.integer(64)
-    address = builder.value("llvm.ptrtoint", i32, [operand.pointer])
+    base, offset = _split(operand)
+    address = builder.pure("llvm.ptrtoint", i32, [base])
     mask = builder.constant((1 << ADDRESS_BITS) - 1, 32)
-    address = builder.value("arith.andi", i32, [address, mask])
-    address = builder.value("arith.shrui", i32, [address, builder.constant(4, 32)])
-    address = builder.value("arith.extui", i64, [address])
+    address = builder.pure("arith.andi", i32, [address, mask])
+    address = builder.pure("arith.shrui", i32, [address, builder.constant(4, 32)])
+    address = builder.pure("arith.extui", i64, [address])
     fields = place.bits - (1 << 64) * (place.bits >> 63)
-    return builder.value("arith.ori", i64, [address, builder.constant(fields, 64)])
+    whole = builder.pure("arith.ori", i64, [address, builder.constant(fields, 64)])
+    if not offset:
+        return whole
+    return builder.pure("arith.addi", i64, [whole, builder.constant(offset >> 4, 64)])
+
+
+def _split(operand: Memory) -> tuple[ir.Value, int]:
+    """The address that an operand's is a constant distance from, and that distance in bytes, of
+    whole groups of 16."""
+    pointer = operand.pointer
+    owner = pointer.owner
+    if isinstance(owner, ir.Block) or owner.name != "llvm.getelementptr":
+        return pointer, 0
+    if len(owner.operands) != 2:
+        return pointer, 0
+    base, index = owner.operands
+    made = index.owner
+    if isinstance(made, ir.Block) or made.name != "arith.constant":
+        return pointer, 0
+    element = ir.TypeAttr(owner.attributes["elem_type"]).value
+    distance = ir.IntegerAttr(made.attributes["value"]).value * pointers.width(element) // 8
+    return (pointer, 0) if distance % GROUP or distance < 0 else (base, distance)
 
 
 @lru_cache(maxsize=256)

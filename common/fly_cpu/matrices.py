@@ -1,0 +1,348 @@
+"""Matrix instructions of a warp group, and copies of matrices by a warp, on the host.
+
+Operands of wgmma lie in shared memory, as its descriptors say. Each thread computes its own sums,
+when the instruction is issued. Products are added in f32 one after another: a GPU's order is not
+documented, and it adds those of 8-bit floats with fewer bits.
+
+Sources: PTX ISA 8.8, "Asynchronous Warpgroup Level Matrix Shared Memory Layout", "Register
+Fragments and Shared Memory Matrix Layouts", "ldmatrix", "stmatrix".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from fly_cpu import conversions
+
+_WGMMA = re.compile(
+    r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.f32\.(\w+)\.(\w+)"
+    r" \{[^}]*\}, \$\d+, \$\d+, 1, 1, 1(?:, ([01]), ([01]))?;"
+)
+_WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned \d+;")
+# Type → bytes, and the load of an element at %p as a float.
+_TYPES = {
+    "bf16": (2, "  %v = load bfloat, ptr %p\n  %f = fpext bfloat %v to float\n"),
+    "f16": (2, "  %v = load half, ptr %p\n  %f = fpext half %v to float\n"),
+    # The lower 13 bits of the fraction are not read.
+    "tf32": (
+        4,
+        "  %v = load i32, ptr %p\n  %t = and i32 %v, -8192\n  %f = bitcast i32 %t to float\n",
+    ),
+    **{
+        name: (
+            1,
+            f"""  %v = load i8, ptr %p
+  %w = zext i8 %v to i16
+  %h = call half @fly.wide.{name}(i16 %w)
+  %f = fpext half %h to float
+""",
+        )
+        for name in ("e4m3", "e5m2")
+    },
+}
+
+_LIBRARY = """
+; Where an element of an operand is in shared memory, by its descriptor. %size is in bytes, %across
+; tells whether the operand is contiguous across K.
+define internal i64 @fly.operand(i64 %descriptor, i64 %mn, i64 %k, i64 %size, i1 %across, i32 %site)
+    nounwind {
+entry:
+  %start.16 = and i64 %descriptor, 16383
+  %start = shl i64 %start.16, 4
+  %d.1 = lshr i64 %descriptor, 16
+  %leading.16 = and i64 %d.1, 16383
+  %leading = shl i64 %leading.16, 4
+  %d.2 = lshr i64 %descriptor, 32
+  %stride.16 = and i64 %d.2, 16383
+  %stride = shl i64 %stride.16, 4
+  %mode = lshr i64 %descriptor, 62
+  %swizzled = icmp ne i64 %mode, 0
+  ; 1, 2, 3: rows of 128, 64 and 32 bytes
+  %less = sub i64 %mode, 1
+  %shift = select i1 %swizzled, i64 %less, i64 0
+  %long = lshr i64 128, %shift
+  %row = select i1 %swizzled, i64 %long, i64 16
+  %below = sub i64 %row, 1
+  %mn.8 = urem i64 %mn, 8
+  %mn.group = udiv i64 %mn, 8
+  %k.8 = urem i64 %k, 8
+  %k.group = udiv i64 %k, 8
+  br i1 %across, label %by.mn, label %by.k
+by.k:
+  %k.bytes = mul i64 %k, %size
+  %k.inside = and i64 %k.bytes, %below
+  %k.columns = udiv i64 %k.bytes, %row
+  %k.step = select i1 %swizzled, i64 %row, i64 %leading
+  %k.far = mul i64 %k.columns, %k.step
+  %k.down = mul i64 %mn.8, %row
+  %k.groups = mul i64 %mn.group, %stride
+  %k.1 = add i64 %k.inside, %k.far
+  %k.2 = add i64 %k.down, %k.groups
+  %k.offset = add i64 %k.1, %k.2
+  br label %both
+by.mn:
+  %m.bytes = mul i64 %mn, %size
+  %m.inside = and i64 %m.bytes, %below
+  %m.columns = udiv i64 %m.bytes, %row
+  %m.far = mul i64 %m.columns, %leading
+  %m.down = mul i64 %k.8, %row
+  %m.groups = mul i64 %k.group, %stride
+  %m.1 = add i64 %m.inside, %m.far
+  %m.2 = add i64 %m.down, %m.groups
+  %m.offset = add i64 %m.1, %m.2
+  br label %both
+both:
+  %offset = phi i64 [ %k.offset, %by.k ], [ %m.offset, %by.mn ]
+  %plain = add i64 %start, %offset
+  %moved = lshr i64 %plain, 3
+  %mask = and i64 %below, -16
+  %bits = and i64 %moved, %mask
+  %there = xor i64 %plain, %bits
+  %address = call i64 @fly.shared_at(i64 %there, i64 %size, i32 %site)
+  ret i64 %address
+}
+"""
+
+
+def library() -> str:
+    """What the functions call, besides the runtime and the module's `fly.shared_at`."""
+    return _LIBRARY
+
+
+def _load(kind: str, letter: str) -> str:
+    """A function that loads an element of an operand as a float."""
+    size, load = _TYPES[kind]
+    given = "i64 %d, i64 %mn, i64 %k, i32 %site"
+    return f"""define internal float @fly.operand.{kind}.{letter}({given}) nounwind {{
+  %at = call i64 @fly.operand(i64 %d, i64 %mn, i64 %k, i64 {size}, i1 {letter}, i32 %site)
+  %p = inttoptr i64 %at to ptr
+{load}  ret float %f
+}}
+"""
+
+
+def wgmma(asm: str, operands: Sequence[str], result: str, prefix: str, site: int):
+    """The lines in place of wgmma's assembly, and the functions that they call, by name; None for
+    another text. `operands` are values: two descriptors, then the sums."""
+    text = " ".join(asm.split())
+    if _WAIT.fullmatch(text):
+        count = len(operands)
+        kind = _struct(count)
+        return _made(result, kind, list(operands), prefix), {}
+    match = _WGMMA.fullmatch(text)
+    if match is None:
+        return None
+    n, k, a, b, across_a, across_b = match.groups()
+    count = int(n) // 2
+    letters = ["true" if flag == "1" else "false" for flag in (across_a, across_b)]
+    name = f"fly.wgmma.n{n}.k{k}.{a}.{b}.{letters[0]}.{letters[1]}"
+    functions = {f"fly.operand.{a}.{letters[0]}": _load(a, letters[0])}
+    functions[f"fly.operand.{b}.{letters[1]}"] = _load(b, letters[1])
+    for kind in {a, b} & {"e4m3", "e5m2"}:
+        functions[f"fly.wide.{kind}"] = conversions.widening(kind, f"fly.wide.{kind}")
+    functions[name] = _product(name, int(n), int(k), (a, letters[0]), (b, letters[1]))
+    vector, lines = f"<{count} x float>", []
+    before = "poison"
+    for index, value in enumerate(operands[2:]):
+        after = f"{prefix}v{index}"
+        lines.append(f"{after} = insertelement {vector} {before}, float {value}, i32 {index}")
+        before = after
+    descriptors = f"i64 {operands[0]}, i64 {operands[1]}"
+    lines.append(f"{prefix}r = call {vector} @{name}({descriptors}, {vector} {before}, i32 {site})")
+    values = []
+    for index in range(count):
+        values.append(f"{prefix}e{index}")
+        lines.append(f"{values[-1]} = extractelement {vector} {prefix}r, i32 {index}")
+    return [*lines, *_made(result, _struct(count), values, prefix)], functions
+
+
+def _struct(count: int) -> str:
+    return f"{{ {', '.join(['float'] * count)} }}"
+
+
+def _made(result: str, kind: str, values: list[str], prefix: str) -> list[str]:
+    """The lines that make a struct of values."""
+    lines, before = [], "poison"
+    for index, value in enumerate(values):
+        after = result if index == len(values) - 1 else f"{prefix}s{index}"
+        lines.append(f"{after} = insertvalue {kind} {before}, float {value}, {index}")
+        before = after
+    return lines
+
+
+def _product(name: str, n: int, k: int, a: tuple[str, str], b: tuple[str, str]) -> str:
+    """D += A·B: this thread's sums, of two rows that are 8 apart, and pairs of columns."""
+    count = n // 2
+    vector = f"<{count} x float>"
+    return f"""define internal {vector} @{name}(i64 %da, i64 %db, {vector} %sums, i32 %site)
+    noinline nounwind {{
+entry:
+  %held = alloca [{count} x float], align 64
+  %rows = alloca [{2 * k} x float], align 64
+  store {vector} %sums, ptr %held, align 64
+  %index = load i64, ptr @fly.index
+  %thread = and i64 %index, 127
+  %warp = lshr i64 %thread, 5
+  %lane = and i64 %thread, 31
+  %row.warp = shl i64 %warp, 4
+  %row.lane = lshr i64 %lane, 2
+  %row = add i64 %row.warp, %row.lane
+  %row.8 = add i64 %row, 8
+  %column.lane = and i64 %lane, 3
+  %column = shl i64 %column.lane, 1
+  br label %read
+read:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %read ]
+  %a0 = call float @fly.operand.{a[0]}.{a[1]}(i64 %da, i64 %row, i64 %r, i32 %site)
+  %a1 = call float @fly.operand.{a[0]}.{a[1]}(i64 %da, i64 %row.8, i64 %r, i32 %site)
+  %r.2 = shl i64 %r, 1
+  %a0.at = getelementptr float, ptr %rows, i64 %r.2
+  store float %a0, ptr %a0.at
+  %a1.at = getelementptr i8, ptr %a0.at, i64 4
+  store float %a1, ptr %a1.at
+  %r.next = add i64 %r, 1
+  %r.more = icmp ult i64 %r.next, {k}
+  br i1 %r.more, label %read, label %columns
+columns:
+  ; pairs of columns: %c is 2 · (pair's group) + which of the two
+  %c = phi i64 [ 0, %read ], [ %c.next, %store ]
+  %group = lshr i64 %c, 1
+  %which = and i64 %c, 1
+  %group.8 = shl i64 %group, 3
+  %first = add i64 %group.8, %column
+  %own = add i64 %first, %which
+  %group.4 = shl i64 %group, 2
+  %place.0 = add i64 %group.4, %which
+  %s0.at = getelementptr float, ptr %held, i64 %place.0
+  %s1.at = getelementptr i8, ptr %s0.at, i64 8
+  %s0.first = load float, ptr %s0.at
+  %s1.first = load float, ptr %s1.at
+  br label %along
+along:
+  %j = phi i64 [ 0, %columns ], [ %j.next, %along ]
+  %s0 = phi float [ %s0.first, %columns ], [ %s0.next, %along ]
+  %s1 = phi float [ %s1.first, %columns ], [ %s1.next, %along ]
+  %bv = call float @fly.operand.{b[0]}.{b[1]}(i64 %db, i64 %own, i64 %j, i32 %site)
+  %j.2 = shl i64 %j, 1
+  %x0.at = getelementptr float, ptr %rows, i64 %j.2
+  %x0 = load float, ptr %x0.at
+  %x1.at = getelementptr i8, ptr %x0.at, i64 4
+  %x1 = load float, ptr %x1.at
+  %s0.next = call float @llvm.fma.f32(float %x0, float %bv, float %s0)
+  %s1.next = call float @llvm.fma.f32(float %x1, float %bv, float %s1)
+  %j.next = add i64 %j, 1
+  %j.more = icmp ult i64 %j.next, {k}
+  br i1 %j.more, label %along, label %store
+store:
+  store float %s0.next, ptr %s0.at
+  store float %s1.next, ptr %s1.at
+  %c.next = add i64 %c, 1
+  %c.more = icmp ult i64 %c.next, {n // 4}
+  br i1 %c.more, label %columns, label %done
+done:
+  %result = load {vector}, ptr %held, align 64
+  ret {vector} %result
+}}
+"""
+
+
+# -- copies of a warp -----------------------------------------------------------------------------
+def _address(matrix: int, trans: bool, part: str) -> str:
+    """The address of this lane's part of a matrix: %a.NAME. Lanes have handed over those of rows.
+    `part` is the number of the half word, of a transposed matrix."""
+    name = f"{matrix}{part}"
+    if not trans:
+        return f"""  %from.{name} = add i32 %row.4, {8 * matrix}
+  %base.{name} = call i64 @fly.heard(i32 %from.{name})
+  %a.{name} = add i64 %base.{name}, %within
+"""
+    return f"""  %from.{name} = add i32 %pair, {8 * matrix + int(part)}
+  %base.{name} = call i64 @fly.heard(i32 %from.{name})
+  %a.{name} = add i64 %base.{name}, %across
+"""
+
+
+_LANE = """  %at = ptrtoint ptr addrspace(3) %p to i64
+  call void @fly.meet(i32 -1, i64 %at, i32 %site)
+  %index = load i64, ptr @fly.index
+  %index.32 = trunc i64 %index to i32
+  %lane = and i32 %index.32, 31
+  %row.4 = lshr i32 %lane, 2
+  %quarter = and i32 %lane, 3
+  %quarter.64 = zext i32 %quarter to i64
+  %within = shl i64 %quarter.64, 2
+  %pair = shl i32 %quarter, 1
+  %row.64 = zext i32 %row.4 to i64
+  %across = shl i64 %row.64, 1
+"""
+
+
+def _copies() -> Iterator[tuple[str, str]]:
+    for count in (1, 2, 4):
+        for trans in (False, True):
+            dotted = ".trans" if trans else ""
+            form = f".sync.aligned.m8n8.x{count}{dotted}.b16.p3"
+            yield _load_matrix(f"ldmatrix{form}", count, trans)
+            yield _store_matrix(f"stmatrix{form}", count, trans)
+
+
+def _load_matrix(name: str, count: int, trans: bool) -> tuple[str, str]:
+    result = "i32" if count == 1 else f"{{ {', '.join(['i32'] * count)} }}"
+    body = _LANE
+    for m in range(count):
+        if trans:
+            for part in "01":
+                body += _address(m, True, part)
+                body += f"""  call void @fly.read(i64 %a.{m}{part}, i64 2, i64 1, i32 %site)
+  %q.{m}{part} = inttoptr i64 %a.{m}{part} to ptr
+  %h.{m}{part} = load i16, ptr %q.{m}{part}
+  %z.{m}{part} = zext i16 %h.{m}{part} to i32
+"""
+            body += f"  %up.{m} = shl i32 %z.{m}1, 16\n  %w.{m} = or i32 %up.{m}, %z.{m}0\n"
+        else:
+            body += _address(m, False, "")
+            body += f"""  call void @fly.read(i64 %a.{m}, i64 4, i64 3, i32 %site)
+  %q.{m} = inttoptr i64 %a.{m} to ptr
+  %w.{m} = load i32, ptr %q.{m}
+"""
+    # No lane may write again before all have read.
+    body += "  call void @fly.meet(i32 -1, i64 0, i32 %site)\n"
+    if count == 1:
+        body += "  ret i32 %w.0"
+    else:
+        before = "poison"
+        for m in range(count):
+            body += f"  %s.{m} = insertvalue {result} {before}, i32 %w.{m}, {m}\n"
+            before = f"%s.{m}"
+        body += f"  ret {result} {before}"
+    head = f"define internal {result} @fly.nvvm.{name}(ptr addrspace(3) %p, i32 %site)"
+    return name, f"{head} noinline nounwind {{\n{body}\n}}\n"
+
+
+def _store_matrix(name: str, count: int, trans: bool) -> tuple[str, str]:
+    body = _LANE
+    for m in range(count):
+        if trans:
+            body += f"  %up.{m} = lshr i32 %w.{m}, 16\n"
+            for part, source in (("0", f"%w.{m}"), ("1", f"%up.{m}")):
+                body += _address(m, True, part)
+                body += f"""  call void @fly.write(i64 %a.{m}{part}, i64 2, i64 1, i32 %site)
+  %q.{m}{part} = inttoptr i64 %a.{m}{part} to ptr
+  %h.{m}{part} = trunc i32 {source} to i16
+  store i16 %h.{m}{part}, ptr %q.{m}{part}
+"""
+        else:
+            body += _address(m, False, "")
+            body += f"""  call void @fly.write(i64 %a.{m}, i64 4, i64 3, i32 %site)
+  %q.{m} = inttoptr i64 %a.{m} to ptr
+  store i32 %w.{m}, ptr %q.{m}
+"""
+    given = "".join(f", i32 %w.{m}" for m in range(count))
+    head = f"define internal void @fly.nvvm.{name}(ptr addrspace(3) %p{given}, i32 %site)"
+    return name, f"{head} noinline nounwind {{\n{body}  ret void\n}}\n"
+
+
+def table() -> dict[str, str]:
+    """The functions by the intrinsics' names without `llvm.nvvm.`."""
+    return dict(_copies())
