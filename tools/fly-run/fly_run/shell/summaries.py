@@ -16,7 +16,6 @@ from fly_plugin import active
 from fly_run.devices.protocol import Device, Function, Stream, Triple
 
 if TYPE_CHECKING:
-    from fly_host.tiles import Tile
     from fly_image.image import Image
 
     from fly_run.shell.bench import Report
@@ -59,10 +58,6 @@ class Recording:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._device, name)
-
-    def describe(self, tile: Tile) -> bytes:
-        """See Device."""
-        raise MissingError("the device has no descriptors for copies of tiles")
 
     def driver_entry(self, functions: Sequence[Function]) -> None:
         """Native launchers call `launch`, which remembers."""
