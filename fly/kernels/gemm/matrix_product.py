@@ -13,6 +13,8 @@ from fly.kernels.arrays import broadcast, contiguous, strides
 from fly.kernels.gemm.batched_gemm import gemm
 from fly.kernels.gemm.epilogue import ACTIVATIONS, Epilogue
 from fly.kernels.gemm.plans import WIDEST, access, element_type, plan
+from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
+from fly.kernels.gemm.warpgroup_plans import warpgroup_plan
 from fly.kernels.operators import operator
 
 
@@ -114,17 +116,10 @@ def product(
         c = c if strides(c)[2] == 1 else contiguous(c)
         epilogue = epilogue.limited(access(c, 2))
     a, b = as_operand(a), as_operand(b)
-    unused = a
-    return gemm(
-        a,
-        b,
-        unused if bias is None else bias,
-        unused if c is None else c,
-        alpha,
-        beta,
-        plan(a, b, split_k),
-        epilogue,
-    )
+    operands = a, b, a if bias is None else bias, a if c is None else c
+    if (chosen := warpgroup_plan(a, b, epilogue, split_k)) is not None:
+        return warpgroup_gemm(*operands, alpha, beta, chosen, epilogue)
+    return gemm(*operands, alpha, beta, plan(a, b, split_k), epilogue)
 
 
 def as_operand(x: Any) -> Any:

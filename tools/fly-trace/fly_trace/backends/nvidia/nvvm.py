@@ -29,6 +29,7 @@ from fly_trace.backends.nvidia.tensor_maps import (
     tma_wait,
 )
 from fly_trace.backends.nvidia.warpgroups import (
+    accumulators,
     set_registers,
     warp_group_index,
     wgmma_commit,
@@ -53,6 +54,7 @@ __all__ = [
     "StoreMatrix",
     "SyncScope",
     "TensorMap",
+    "accumulators",
     "ballot",
     "barrier_arrive",
     "barrier_sync",

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_dialect import tiled as data
+from fly_dialect.layouts.layout import Layout as LayoutData
 from fly_dialect.types import bits
 
+from fly_trace.atoms.tiled import TiledMma
 from fly_trace.backends.nvidia.intrinsics import intrinsic, require
 from fly_trace.core import tracing
+from fly_trace.core.tracing import describe
 from fly_trace.gpu.device import thread_idx
 from fly_trace.gpu.immediates import number
-from fly_trace.memory.view_construction import tensor_of
+from fly_trace.layouts.layouts import Layout
+from fly_trace.memory.view_construction import static_layout, tensor_of
 from fly_trace.values.dtypes import I32
 from fly_trace.values.scalars import Scalar
 
 __all__ = [
+    "accumulators",
     "set_registers",
     "warp_group_index",
     "wgmma_commit",
@@ -50,6 +56,14 @@ def set_registers(count: int, more: bool) -> None:
     form = "inc" if more else "dec"
     builder = tracing.kernel(what)
     intrinsic(what, f"setmaxnreg.{form}.sync.aligned.u32", [builder.constant(found, I32)])
+
+
+def accumulators(product: Any) -> Layout:
+    """The layout of the registers that hold a thread's sums of one tile of a tiled product."""
+    if not isinstance(product, TiledMma):
+        tracing.refuse(f"fx.nvvm.accumulators takes a tiled mma, not {describe(product)}")
+    m, n, _ = data.tile_size(product.spec)
+    return static_layout(data.mma_fragment(product.spec, "c", LayoutData((m, n), (n, 1))))
 
 
 def wgmma_fence() -> None:
