@@ -11,7 +11,8 @@ import re
 from ctypes import c_int, c_uint, c_void_p
 from typing import ClassVar
 
-from fly_common.errors import InputError
+from fly_common.errors import InputError, MissingError
+from fly_host.native.specialisation import Describing
 from fly_host.tiles import Tile
 
 from fly_run.devices.gpu.device import Gpu, open_gpu
@@ -180,6 +181,13 @@ class Cuda(Driver):
         choices = (0, _SWIZZLES[tile.swizzle], _PROMOTION, 0)
         self.call("describe", at, kind, rank, tile.address, *arrays, *choices)
         return ctypes.string_at(at, _MAP_BYTES)
+
+    def describing(self) -> Describing | None:
+        try:
+            address = self.address("describe")
+        except MissingError:  # a driver from before CUDA 12
+            return None
+        return Describing(address, tuple(_ELEMENTS.items()), tuple(_SWIZZLES.items()), _PROMOTION)
 
     def allow_shared(self, function: int, device: int) -> None:
         most = self.attribute("shared", device)
