@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from fly_backend.choice import choose, row_of
 from fly_numerics.element_types import ELEMENT_TYPES
 
-from fly.kernels.arrays import address, strides
+from fly.kernels.arrays import address, contiguous, strides
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.plans import element_type
 
@@ -66,17 +66,30 @@ class WarpgroupPlan(NamedTuple):
         return ROW * 8 // ELEMENT_TYPES[self.out].bits
 
 
-def warpgroup_plan(
-    a: Any, b: Any, epilogue: Epilogue, splits: int | None = None
-) -> WarpgroupPlan | None:
-    """The plan for `a`, batches × M × K, and `b`, batches × K × N; None where another kernel
-    multiplies them: on targets without wgmma, and for types whose products it rounds."""
+def multiplies(a: Any, b: Any, epilogue: Epilogue, tf32: bool) -> bool:
+    """Whether the target multiplies `a`, batches × M × K, and `b`, batches × K × N, so: it has
+    wgmma, and the types are those of its operands; f32 only if it may be rounded (`tf32`)."""
     element = element_type(a.dtype).name
-    if element not in ELEMENTS or epilogue.out not in RESULTS:
-        return None
+    if element not in (*ELEMENTS, *("f32",) * tf32) or epilogue.out not in RESULTS:
+        return False
     extents = (a.shape[0], a.shape[1], b.shape[2], a.shape[2])
-    if 0 in extents or max(extents) >= MOST_EXTENT or row_of(choose()).family != "Hopper":
-        return None
+    if 0 in extents or max(extents) >= MOST_EXTENT:
+        return False
+    return row_of(choose()).family == "Hopper"
+
+
+def readable(x: Any, along_k: int) -> Any:
+    """An operand as wgmma reads it: only elements of 16 bits may be adjacent across K."""
+    if x.itemsize == 2 or strides(x)[along_k] == 1 or x.shape[along_k] == 1:
+        return x
+    return contiguous(x.swapaxes(along_k, 2)).swapaxes(along_k, 2)
+
+
+def warpgroup_plan(a: Any, b: Any, epilogue: Epilogue, splits: int | None = None) -> WarpgroupPlan:
+    """The plan for operands that are `readable`; into `splits` parts sums are divided, as many as
+    are fast if that is None."""
+    extents = (a.shape[0], a.shape[1], b.shape[2], a.shape[2])
+    element = element_type(a.dtype).name
     return _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), splits)
 
 
@@ -88,8 +101,7 @@ def _access(x: Any, along_k: int) -> tuple[bool, bool]:
     others = [steps[i] for i in (0, 3 - inner) if x.shape[i] > 1 or steps[i] == 1]
     sound = steps[inner] == 1 or x.shape[inner] == 1
     aligned = all(step > 0 and step * size % ALIGNMENT == 0 for step in others)
-    whole = size == 2 or inner == along_k  # 8-bit floats are read along K
-    return inner == along_k, not (sound and aligned and whole and address(x) % ALIGNMENT == 0)
+    return inner == along_k, not (sound and aligned and address(x) % ALIGNMENT == 0)
 
 
 @cache
@@ -100,12 +112,10 @@ def _plan(
     a: tuple[bool, bool],
     b: tuple[bool, bool],
     splits: int | None,
-) -> WarpgroupPlan | None:
+) -> WarpgroupPlan:
     """Equal plans are one object, which calls of `@fly.jit` functions find fastest."""
     batches, m, n, k = extents
     made = WarpgroupPlan(element, out, a_along_k=a[0], b_along_k=b[0], pad_a=a[1], pad_b=b[1])
-    if ELEMENT_TYPES[element].bits == 8 and not (a[0] and b[0]):
-        return None
     steps = -(-k // made.depth)
     rows = batches * -(-m // made.rows)
     best: tuple[float, int, int] | None = None
