@@ -5,7 +5,7 @@
     python -m h200.products table RESULTS.json       writes the table of benchmarks/results/h200.md
 
 Each product is called once here, which compiles it for its plan, and the call is recorded. On the
-GPU, CUDA graphs of `IN_GRAPH` calls of both take turns. The tables have the median and the quartiles
+GPU, CUDA graphs of `IN_GRAPH` calls of both take turns. The table has the median and the quartiles
 of the rate, the greatest errors beside f64 (of a part of the rows) as shares of the greatest
 result, and what a call takes on the host, without a graph, where nothing waits for the device.
 """
