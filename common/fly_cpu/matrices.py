@@ -19,6 +19,10 @@ _WGMMA = re.compile(
     r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k(\d+)\.f32\.(\w+)\.(\w+)"
     r" \{[^}]*\}, \$\d+, \$\d+, 1, 1, 1(?:, ([01]), ([01]))?;"
 )
+_FROM_REGISTERS = re.compile(
+    r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(\w+)\.(\w+)"
+    r" \{[^}]*\}, \{[^}]*\}, \$\d+, 1, 1, 1, ([01]);"
+)
 _WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned \d+;")
 # Type → bytes, and the load of an element at %p as a float.
 _TYPES = {
@@ -130,31 +134,96 @@ def wgmma(asm: str, operands: Sequence[str], result: str, prefix: str, site: int
         count = len(operands)
         kind = _struct(count)
         return _made(result, kind, list(operands), prefix), {}
-    match = _WGMMA.fullmatch(text)
-    if match is None:
+    functions: dict[str, str] = {}
+    if match := _WGMMA.fullmatch(text):
+        n, k, a, b, *flags = match.groups()
+        letters = ["true" if flag == "1" else "false" for flag in flags]
+        name = f"fly.wgmma.n{n}.k{k}.{a}.{b}.{letters[0]}.{letters[1]}"
+        functions[f"fly.operand.{a}.{letters[0]}"] = _load(a, letters[0])
+        rows, given, first = _rows_in_shared(a, letters[0], int(k)), "i64 %da, i64 %db", 2
+        passed = f"i64 {operands[0]}, i64 {operands[1]}"
+        letter = letters[1]
+    elif match := _FROM_REGISTERS.fullmatch(text):
+        n, a, b, flag = match.groups()
+        k, letter = "16", "true" if flag == "1" else "false"
+        name = f"fly.wgmma.registers.n{n}.{a}.{b}.{letter}"
+        rows, given, first = _rows_in_registers(a), "i32 %r0, i32 %r1, i32 %r2, i32 %r3, i64 %db", 5
+        words = ", ".join(f"i32 {value}" for value in operands[:4])
+        passed = f"{words}, i64 {operands[4]}"
+    else:
         return None
-    n, k, a, b, across_a, across_b = match.groups()
-    count = int(n) // 2
-    letters = ["true" if flag == "1" else "false" for flag in (across_a, across_b)]
-    name = f"fly.wgmma.n{n}.k{k}.{a}.{b}.{letters[0]}.{letters[1]}"
-    functions = {f"fly.operand.{a}.{letters[0]}": _load(a, letters[0])}
-    functions[f"fly.operand.{b}.{letters[1]}"] = _load(b, letters[1])
+    functions[f"fly.operand.{b}.{letter}"] = _load(b, letter)
     for kind in {a, b} & {"e4m3", "e5m2"}:
         functions[f"fly.wide.{kind}"] = conversions.widening(kind, f"fly.wide.{kind}")
-    functions[name] = _product(name, int(n), int(k), (a, letters[0]), (b, letters[1]))
+    functions[name] = _product(name, given, int(n), int(k), rows, (b, letter))
+    count = int(n) // 2
     vector, lines = f"<{count} x float>", []
     before = "poison"
-    for index, value in enumerate(operands[2:]):
+    for index, value in enumerate(operands[first:]):
         after = f"{prefix}v{index}"
         lines.append(f"{after} = insertelement {vector} {before}, float {value}, i32 {index}")
         before = after
-    descriptors = f"i64 {operands[0]}, i64 {operands[1]}"
-    lines.append(f"{prefix}r = call {vector} @{name}({descriptors}, {vector} {before}, i32 {site})")
+    lines.append(f"{prefix}r = call {vector} @{name}({passed}, {vector} {before}, i32 {site})")
     values = []
     for index in range(count):
         values.append(f"{prefix}e{index}")
         lines.append(f"{values[-1]} = extractelement {vector} {prefix}r, i32 {index}")
     return [*lines, *_made(result, _struct(count), values, prefix)], functions
+
+
+def _rows_in_shared(kind: str, across: str, k: int) -> str:
+    """Reads this thread's two rows of A, a value of K after another, from shared memory."""
+    load = f"call float @fly.operand.{kind}.{across}(i64 %da, i64"
+    return f"""  br label %read
+read:
+  %r = phi i64 [ 0, %entry ], [ %r.next, %read ]
+  %a0 = {load} %row, i64 %r, i32 %site)
+  %a1 = {load} %row.8, i64 %r, i32 %site)
+  %r.2 = shl i64 %r, 1
+  %a0.at = getelementptr float, ptr %rows, i64 %r.2
+  store float %a0, ptr %a0.at
+  %a1.at = getelementptr i8, ptr %a0.at, i64 4
+  store float %a1, ptr %a1.at
+  %r.next = add i64 %r, 1
+  %r.more = icmp ult i64 %r.next, {k}
+  br i1 %r.more, label %read, label %ready
+ready:
+  br label %columns
+"""
+
+
+def _rows_in_registers(kind: str) -> str:
+    """Gathers this thread's two rows of A from the four threads that have them: a register has two
+    values of K, those of the second row are 8 rows below, those of the last two 8 values behind."""
+    element = {"bf16": "bfloat", "f16": "half"}[kind]
+    text = ""
+    for half in range(2):
+        text += f"""  %low.{half} = zext i32 %r{2 * half} to i64
+  %high.{half} = zext i32 %r{2 * half + 1} to i64
+  %up.{half} = shl i64 %high.{half}, 32
+  %both.{half} = or i64 %up.{half}, %low.{half}
+  call void @fly.meet(i32 -1, i64 %both.{half}, i32 %site)
+  %first.{half} = trunc i64 %quad to i32
+"""
+        for other in range(4):
+            name = f"{half}.{other}"
+            text += f"""  %from.{name} = add i32 %first.{half}, {other}
+  %heard.{name} = call i64 @fly.heard(i32 %from.{name})
+  %four.{name} = bitcast i64 %heard.{name} to <4 x {element}>
+"""
+            for row in range(2):
+                for which in range(2):
+                    at = 2 * (8 * half + 2 * other + which) + row
+                    one = f"{name}.{row}.{which}"
+                    place = f"<4 x {element}> %four.{name}, i32 {2 * row + which}"
+                    text += f"""  %v.{one} = extractelement {place}
+  %f.{one} = fpext {element} %v.{one} to float
+  %p.{one} = getelementptr float, ptr %rows, i64 {at}
+  store float %f.{one}, ptr %p.{one}
+"""
+        # No lane may hand over again before all have heard.
+        text += "  call void @fly.meet(i32 -1, i64 0, i32 %site)\n"
+    return text + "  br label %ready\nready:\n  br label %columns\n"
 
 
 def _struct(count: int) -> str:
@@ -171,11 +240,12 @@ def _made(result: str, kind: str, values: list[str], prefix: str) -> list[str]:
     return lines
 
 
-def _product(name: str, n: int, k: int, a: tuple[str, str], b: tuple[str, str]) -> str:
-    """D += A·B: this thread's sums, of two rows that are 8 apart, and pairs of columns."""
+def _product(name: str, given: str, n: int, k: int, rows: str, b: tuple[str, str]) -> str:
+    """D += A·B: this thread's sums, of two rows that are 8 apart, and pairs of columns. `rows`
+    stores the rows of A to %rows."""
     count = n // 2
     vector = f"<{count} x float>"
-    return f"""define internal {vector} @{name}(i64 %da, i64 %db, {vector} %sums, i32 %site)
+    return f"""define internal {vector} @{name}({given}, {vector} %sums, i32 %site)
     noinline nounwind {{
 entry:
   %held = alloca [{count} x float], align 64
@@ -185,28 +255,16 @@ entry:
   %thread = and i64 %index, 127
   %warp = lshr i64 %thread, 5
   %lane = and i64 %thread, 31
+  %quad = and i64 %lane, 28
   %row.warp = shl i64 %warp, 4
   %row.lane = lshr i64 %lane, 2
   %row = add i64 %row.warp, %row.lane
   %row.8 = add i64 %row, 8
   %column.lane = and i64 %lane, 3
   %column = shl i64 %column.lane, 1
-  br label %read
-read:
-  %r = phi i64 [ 0, %entry ], [ %r.next, %read ]
-  %a0 = call float @fly.operand.{a[0]}.{a[1]}(i64 %da, i64 %row, i64 %r, i32 %site)
-  %a1 = call float @fly.operand.{a[0]}.{a[1]}(i64 %da, i64 %row.8, i64 %r, i32 %site)
-  %r.2 = shl i64 %r, 1
-  %a0.at = getelementptr float, ptr %rows, i64 %r.2
-  store float %a0, ptr %a0.at
-  %a1.at = getelementptr i8, ptr %a0.at, i64 4
-  store float %a1, ptr %a1.at
-  %r.next = add i64 %r, 1
-  %r.more = icmp ult i64 %r.next, {k}
-  br i1 %r.more, label %read, label %columns
-columns:
+{rows}columns:
   ; pairs of columns: %c is 2 · (pair's group) + which of the two
-  %c = phi i64 [ 0, %read ], [ %c.next, %store ]
+  %c = phi i64 [ 0, %ready ], [ %c.next, %store ]
   %group = lshr i64 %c, 1
   %which = and i64 %c, 1
   %group.8 = shl i64 %group, 3

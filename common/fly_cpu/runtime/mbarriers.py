@@ -2,8 +2,8 @@
 
 An mbarrier is 64 bits: the arrivals that its phase still waits for (20), those that each phase
 waits for (20), the parity of the phase (1), and the bytes that are still to come (23, signed). A
-GPU's form is opaque. A thread that waits for a phase gives way until it has ended; a phase that nothing
-can end any more is a fault.
+GPU's form is opaque. A thread that waits for a phase gives way until it has ended; a phase that
+nothing can end any more is a fault.
 
 Source: PTX ISA 8.8, "Parallel Synchronization and Communication Instructions: mbarrier".
 """

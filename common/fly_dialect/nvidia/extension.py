@@ -27,6 +27,6 @@ NVVM = Extension(
             "fly_nvvm.sm90.stmatrix",
         ),
         "fly_dialect.atoms.nvidia.mma": ("fly_nvvm.sm80.mma",),
-        "fly_dialect.atoms.nvidia.wgmma": ("fly_nvvm.sm90.wgmma",),
+        "fly_dialect.atoms.nvidia.wgmma": ("fly_nvvm.sm90.wgmma", "fly_nvvm.sm90.wgmma_rs"),
     },
 )

@@ -67,3 +67,22 @@ class Wgmma(WaveMma):
         threads share a row of 8 columns, a warp has 16 rows."""
         m = self.m
         return Layout(((4, 8, 4), (2, 2, self.n // 8)), ((2 * m, 1, 16), (m, 8, 8 * m)))
+
+
+@register
+@record
+class WgmmaRegisters(Wgmma):
+    """`!fly_nvvm.sm90.wgmma_rs<64x128x16, (bf16, bf16) -> f32>`: the same with A in registers."""
+
+    NAME: ClassVar[str] = "fly_nvvm.sm90.wgmma_rs"
+    IN_SHARED: ClassVar[tuple[str, ...]] = ("b",)
+    FORMS: ClassVar[tuple[Form, ...]] = tuple(
+        form for form in Wgmma.FORMS if form.a in ("f16", "bf16") and form.acc == "f32"
+    )
+
+    @property
+    def thr_val_layout_a(self) -> Layout:
+        """PTX ISA, the same section: figure of matrix A. The values of a step along K lie as sums
+        of 16 columns do."""
+        m = self.m
+        return Layout(((4, 8, 4), (2, 2, 2)), ((2 * m, 1, 16), (m, 8, 8 * m)))

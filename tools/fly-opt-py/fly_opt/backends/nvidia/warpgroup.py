@@ -37,8 +37,8 @@ def count_of(type_: ir.Type) -> int:
 
 
 def tied(builder: Builder, text: str, sums: ir.Value, inputs: Sequence[ir.Value]) -> ir.Value:
-    """Emits assembly that updates a vector of sums: registers $0, $1, …; `inputs` are i64 values,
-    in the registers behind them."""
+    """Emits assembly that updates a vector of sums: registers $0, $1, …; `inputs` are i32 and i64
+    values, in the registers behind them."""
     whole = sums.type
     count = count_of(whole)
     wide = isinstance(ir.VectorType(whole).element_type, ir.F32Type)
@@ -48,7 +48,8 @@ def tied(builder: Builder, text: str, sums: ir.Value, inputs: Sequence[ir.Value]
     sums = pointers.bitcast(builder, sums, vector)
     places = [builder.constant(index, 32) for index in range(count)]
     parts = [builder.value("llvm.extractelement", element, [sums, place]) for place in places]
-    constraints = [f"={letter}"] * count + ["l"] * len(inputs) + [str(n) for n in range(count)]
+    given = ["l" if pointers.width(value.type) == 64 else "r" for value in inputs]
+    constraints = [f"={letter}"] * count + given + [str(n) for n in range(count)]
     attributes = {
         "asm_string": ir.StringAttr.get(text),
         "constraints": ir.StringAttr.get(",".join([*constraints, "~{memory}"])),

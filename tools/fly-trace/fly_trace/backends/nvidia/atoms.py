@@ -19,15 +19,20 @@ def MMA(m: int, n: int, k: int, elem_ty_ab: DType, elem_ty_acc: DType = F32) -> 
 
 
 def WGMMA(
-    n: int, elem_ty_ab: DType, elem_ty_acc: DType = F32, elem_ty_b: DType | None = None
+    n: int,
+    elem_ty_ab: DType,
+    elem_ty_acc: DType = F32,
+    elem_ty_b: DType | None = None,
+    a_in_registers: bool = False,
 ) -> MmaOp:
-    """wgmma.mma_async of Hopper: four warps multiply 64 rows by `n` columns, 32 bytes along K, of
-    matrices in shared memory. f32 is multiplied as TF32."""
+    """wgmma.mma_async of Hopper: four warps multiply 64 rows by `n` columns, 32 bytes along K. B is
+    in shared memory; so is A unless `a_in_registers`. f32 is multiplied as TF32."""
     what = "fx.nvvm.WGMMA"
     a, acc = element(elem_ty_ab, what), element(elem_ty_acc, what)
     b = a if elem_ty_b is None else element(elem_ty_b, what)
     k = wgmma.STEP_BYTES * 8 // elem_ty_ab.bits
-    return made(wgmma.Wgmma, what, wgmma.ROWS, n, k, a, b, acc)
+    family = wgmma.WgmmaRegisters if a_in_registers else wgmma.Wgmma
+    return made(family, what, wgmma.ROWS, n, k, a, b, acc)
 
 
 def CpAsync(bit_size: int) -> CopyOp:

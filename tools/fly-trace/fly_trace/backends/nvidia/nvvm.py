@@ -30,6 +30,7 @@ from fly_trace.backends.nvidia.tensor_maps import (
 )
 from fly_trace.backends.nvidia.warpgroups import (
     accumulators,
+    operand_a,
     set_registers,
     warp_group_index,
     wgmma_commit,
@@ -69,6 +70,7 @@ __all__ = [
     "mbarrier_init",
     "mbarrier_wait",
     "nanosleep",
+    "operand_a",
     "redux",
     "set_registers",
     "syncwarp",

@@ -21,6 +21,7 @@ from fly_trace.values.scalars import Scalar
 
 __all__ = [
     "accumulators",
+    "operand_a",
     "set_registers",
     "warp_group_index",
     "wgmma_commit",
@@ -64,6 +65,15 @@ def accumulators(product: Any) -> Layout:
         tracing.refuse(f"fx.nvvm.accumulators takes a tiled mma, not {describe(product)}")
     m, n, _ = data.tile_size(product.spec)
     return static_layout(data.mma_fragment(product.spec, "c", LayoutData((m, n), (n, 1))))
+
+
+def operand_a(product: Any, k: int) -> Layout:
+    """The layout of the registers that hold a thread's part of A, of `k` columns, of a tiled
+    product whose instruction has A in registers. Sums of `k` columns lie in the same order."""
+    if not isinstance(product, TiledMma):
+        tracing.refuse(f"fx.nvvm.operand_a takes a tiled mma, not {describe(product)}")
+    m, _, _ = data.tile_size(product.spec)
+    return static_layout(data.mma_fragment(product.spec, "a", LayoutData((m, k), (k, 1))))
 
 
 def wgmma_fence() -> None:

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from fly_common.record import record
 from fly_dialect import algebra
-from fly_dialect.atoms.nvidia.wgmma import Wgmma
+from fly_dialect.atoms.nvidia.wgmma import Wgmma, WgmmaRegisters
 from fly_dialect.bindings import ir
 from fly_dialect.layouts.int_tuple import static_value
 from fly_dialect.layouts.integers import Int
@@ -74,6 +74,27 @@ def wgmma(call: Multiply[Wgmma]) -> ir.Value:
     text = f"{head} {warpgroup.registers(count)}, ${count}, ${count + 1}, {flags};"
     descriptors = [descriptor(builder, call.a, a), descriptor(builder, call.b, b)]
     return warpgroup.tied(builder, text, call.c, descriptors)
+
+
+def _with_registers(op: WgmmaRegisters) -> Operands:
+    return Operands(pointers.words(op.m * op.k // 256), None, _operands(op).c)
+
+
+@multiplies(_with_registers, WgmmaRegisters)
+def wgmma_registers(call: Multiply[WgmmaRegisters]) -> ir.Value:
+    op, builder = call.op, call.builder
+    b = place_of(call.b.spec, op.n, op.k)
+    i32 = pointers.integer(32)
+    words = [
+        builder.value("llvm.extractelement", i32, [call.a, builder.constant(index, 32)])
+        for index in range(ir.VectorType(call.a.type).shape[0])
+    ]
+    count = warpgroup.count_of(call.c.type)
+    given = ", ".join(f"${count + index}" for index in range(len(words)))
+    head = f"wgmma.mma_async.sync.aligned.m{op.m}n{op.n}k{op.k}.{op.acc}"
+    head += f".{NAMES[op.a]}.{NAMES[op.b]} {warpgroup.registers(count)}"
+    text = f"{head}, {{{given}}}, ${count + len(words)}, 1, 1, 1, {int(not b.along_k)};"
+    return warpgroup.tied(builder, text, call.c, [*words, descriptor(builder, call.b, b)])
 
 
 def descriptor(builder: Builder, operand: Memory, place: Place) -> ir.Value:
