@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from fly_backend.choice import choose, row_of
 from fly_trace.values.dtypes import EVERY
 
 import fly
@@ -22,7 +23,13 @@ KEYS = 128  # of a tile
 STAGES = 2
 ROW = 128  # bytes of a row of a tile in shared memory
 FEW, MANY = 24, 240  # registers of a thread that copies, and of one that multiplies
+BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
 CHUNK = 64  # elements of a query's result that are stored together
+
+
+def has_warpgroups() -> bool:
+    """Whether the target has wgmma."""
+    return row_of(choose()).family == "Hopper"
 
 
 class Tiles(NamedTuple):
@@ -57,6 +64,8 @@ class Rows:
         self.factor = scale * LOG2_E
         self.bound = fx.make_rmem_tensor(2, fx.Float32)
         self.total = fx.make_rmem_tensor(2, fx.Float32)
+
+    def start(self):
         self.bound.fill(float("-inf"))
         self.total.fill(0)
 
@@ -87,6 +96,30 @@ def scaled(o, factors):
         o[i] = o[i] * factors[i // 2 % 2]
 
 
+class Schedule:
+    """The tiles of queries, in the order in which blocks take them: those with most keys first."""
+
+    def __init__(self, batches, heads, kv_heads, queries, keys, causal):
+        self.rows = fx.ceildiv(queries, GROUPS * ROWS)
+        self.count = batches * heads * self.rows
+        self.heads, self.kv_heads = heads, kv_heads
+        self.queries, self.keys, self.causal = queries, keys, causal
+
+    def place(self, number):
+        """Batch, head of queries and of keys, first query, and tiles of keys of a tile."""
+        row, number = divmod(number, self.count // self.rows)
+        batch, head = divmod(number, self.heads)
+        first = (self.rows - 1 - row) * (GROUPS * ROWS)
+        end = self.keys_of(first + GROUPS * ROWS - 1)
+        return batch, head, head * self.kv_heads // self.heads, first, fx.ceildiv(end, KEYS)
+
+    def keys_of(self, query):
+        """How many keys a query sees; 1 for those of none, whose weights are 0."""
+        if not self.causal:
+            return self.keys
+        return fx.max(1, fx.min(self.keys, query + 1 + self.keys - self.queries))
+
+
 @fly.kernel
 def warpgroup_attention_kernel(
     Q,
@@ -94,6 +127,7 @@ def warpgroup_attention_kernel(
     V,
     Out,
     Lse: fx.Tensor,
+    batches: fx.Int32,
     heads: fx.Int32,
     kv_heads: fx.Int32,
     queries: fx.Int32,
@@ -103,38 +137,35 @@ def warpgroup_attention_kernel(
     problem: fx.Constexpr[Problem],
 ):
     layouts, dtype = tiles(element, problem.d), EVERY[element]
-    tile_q = fx.nvvm.SharedTiles(dtype, layouts.queries)[0]
+    tiles_q = fx.nvvm.SharedTiles(dtype, layouts.queries, STAGES)
     tiles_k = fx.nvvm.SharedTiles(dtype, layouts.keys, STAGES)
     tiles_v = fx.nvvm.SharedTiles(dtype, layouts.keys, STAGES)
     buffers = fx.nvvm.SharedTiles(dtype, layouts.results, GROUPS * problem.d // CHUNK)
-    ready = fx.nvvm.Pipeline(1, consumers=GROUPS)
+    ring_q = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
     ring_k = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
     ring_v = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
-    batch, head = fx.block_idx.z, fx.block_idx.y
-    kv_head = fx.Int32(fx.Uint32(head) * kv_heads // heads)
-    # Blocks with most keys begin first.
-    first = (fx.grid_dim.x - 1 - fx.block_idx.x) * (GROUPS * ROWS)
-    end = keys
-    if problem.causal:
-        end = fx.max(0, fx.min(keys, first + GROUPS * ROWS + keys - queries))
-    steps = fx.max(fx.ceildiv(end, KEYS), 1)
+    schedule = Schedule(batches, heads, kv_heads, queries, keys, problem.causal)
+    turn, count = fx.Int32(0), fx.Int32(0)  # tiles of queries, and of keys, so far
 
     if group == 0:
         fx.nvvm.set_registers(FEW, more=False)
         if thread == 0:
-            own = ready.fill(0, Q.nbytes)
-            fx.nvvm.tma_load(Q, (batch, head, first, 0), tile_q, own.barrier)
-            for step in range(steps):
-                slot = ring_k.fill(step, K.nbytes)
-                at = (batch, kv_head, step * KEYS, 0)
-                fx.nvvm.tma_load(K, at, tiles_k[slot.stage], slot.barrier)
-                slot = ring_v.fill(step, V.nbytes)
-                fx.nvvm.tma_load(V, at, tiles_v[slot.stage], slot.barrier)
+            for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+                batch, head, kv_head, first, steps = schedule.place(tile)
+                own = ring_q.fill(turn, Q.nbytes)
+                fx.nvvm.tma_load(Q, (batch, head, first, 0), tiles_q[own.stage], own.barrier)
+                turn += 1
+                for step in range(steps):
+                    at = (batch, kv_head, step * KEYS, 0)
+                    slot = ring_k.fill(count, K.nbytes)
+                    fx.nvvm.tma_load(K, at, tiles_k[slot.stage], slot.barrier)
+                    slot = ring_v.fill(count, V.nbytes)
+                    fx.nvvm.tma_load(V, at, tiles_v[slot.stage], slot.barrier)
+                    count += 1
     else:
         fx.nvvm.set_registers(MANY, more=True)
         consumer = group - 1
-        first += consumer * ROWS
         scores, outputs = layouts.scores, layouts.outputs
         own_scores = scores.get_slice(consumer * THREADS)
         own_outputs = outputs.get_slice(consumer * THREADS)
@@ -142,71 +173,78 @@ def warpgroup_attention_kernel(
         o = fx.make_rmem_tensor(fx.nvvm.accumulators(outputs), fx.Float32)
         weights = fx.make_rmem_tensor(fx.nvvm.operand_a(outputs, KEYS), dtype)
         rows = Rows(scale)
-        place = own_places(scores, consumer, thread, first)
-        # The keys that all queries of the group see.
-        seen = fx.min(keys, first + 1 + keys - queries) if problem.causal else keys
 
-        def start_scores(step):
-            slot = ring_k.wait(step)
+        def start_scores(number, tile_q):
+            b = own_scores.partition_B(tiles_k[ring_k.wait(number).stage])
             s.fill(0)
             fx.nvvm.wgmma_fence()
-            b = own_scores.partition_B(tiles_k[slot.stage])
             fx.gemm(scores, s, own_scores.partition_A(tile_q), b, s)
             fx.nvvm.wgmma_commit()
 
-        def start_outputs(step):
-            slot = ring_v.wait(step)
-            fx.nvvm.wgmma_fence()
-            tile = tiles_v[slot.stage]
+        def start_outputs(number):
+            tile = tiles_v[ring_v.wait(number).stage]
             v = fx.make_view(fx.get_iter(tile), fx.select(fx.get_layout(tile), (1, 0)))
+            fx.nvvm.wgmma_fence()
             fx.gemm(outputs, o, weights, own_outputs.partition_B(v), o)
             fx.nvvm.wgmma_commit()
 
-        def mask(step):
-            if (step + 1) * KEYS > seen:
+        def mask(step, place, first):
+            if (step + 1) * KEYS > schedule.keys_of(first):
                 for i in fx.range_constexpr(int(fx.size(s))):
                     query, key = place[i].unpack()
-                    key += step * KEYS
-                    limit = keys
-                    if problem.causal:
-                        limit = fx.min(keys, query + 1 + keys - queries)
-                    s[i] = fx.where(key < limit, s[i], float("-inf"))
+                    limit = fx.min(keys, query + 1 + keys - queries) if problem.causal else keys
+                    s[i] = fx.where(key + step * KEYS < limit, s[i], float("-inf"))
 
         def keep_weights():
             fx.make_view(fx.get_iter(weights), s.layout).store(s.load().to(dtype))
 
-        ready.wait(0)
-        o.fill(0)
-        start_scores(0)
-        fx.nvvm.wgmma_wait(0, s)
-        if thread == 0:
-            ring_k.release(0)
-        mask(0)
-        rows.weigh(s)
-        keep_weights()
-        for step in range(1, steps):
-            start_scores(step)
-            start_outputs(step - 1)
-            fx.nvvm.wgmma_wait(1, s)
+        for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+            batch, head, _, first, steps = schedule.place(tile)
+            place = own_places(scores, consumer, thread, first)
+            first += consumer * ROWS
+            tile_q = tiles_q[ring_q.wait(turn).stage]
+            rows.start()
+            o.fill(0)
+            start_scores(count, tile_q)
+            fx.nvvm.wgmma_wait(0, s)
             if thread == 0:
-                ring_k.release(step)
-            mask(step)
-            shrink = rows.weigh(s)
+                ring_k.release(count)
+            mask(0, place, first)
+            rows.weigh(s)
+            keep_weights()
+            for step in range(1, steps):
+                start_scores(count + step, tile_q)
+                start_outputs(count + step - 1)
+                fx.nvvm.wgmma_wait(1, s)
+                if thread == 0:
+                    ring_k.release(count + step)
+                mask(step, place, first)
+                shrink = rows.weigh(s)
+                if problem.d == 128:  # heads of 64 leave less time between the waits
+                    fx.nvvm.wait_after(rows.total[0] + rows.total[1])
+                fx.nvvm.wgmma_wait(0, s, o)
+                if thread == 0:
+                    ring_v.release(count + step - 1)
+                scaled(o, shrink)
+                keep_weights()
+            count += steps
+            if thread == 0:
+                ring_q.release(turn)
+            turn += 1
+            start_outputs(count - 1)
             fx.nvvm.wgmma_wait(0, o)
             if thread == 0:
-                ring_v.release(step - 1)
-            scaled(o, shrink)
-            keep_weights()
-        start_outputs(steps - 1)
-        fx.nvvm.wgmma_wait(0, o)
-        finish(o, rows, place, buffers, Out, Lse, consumer, (batch, head, first), queries, dtype)
+                ring_v.release(count - 1)
+            finish(
+                o, rows, place, buffers, Out, Lse, consumer, (batch, head, first), queries, dtype
+            )
+        if thread == 0:
+            fx.nvvm.tma_wait(0)
 
 
 def own_places(product, consumer, thread, first):
     """Query and key of each of a thread's scores."""
-    places = fx.make_view(
-        (first - consumer * ROWS, 0), fx.make_identity_layout((GROUPS * ROWS, KEYS))
-    )
+    places = fx.make_view((first, 0), fx.make_identity_layout((GROUPS * ROWS, KEYS)))
     return product.get_slice(consumer * THREADS + thread).partition_C(places)
 
 
@@ -237,6 +275,10 @@ def finish(o, rows, place, buffers, Out, Lse, consumer, at, queries, dtype):
         some = fx.make_view(fx.get_iter(o) + chunk * count, form)
         held = fx.make_fragment_like(some, dtype)
         held.store(some.load().to(dtype))
+        if chunk == 0:
+            if thread == 0:
+                fx.nvvm.tma_wait(0)  # the buffers may still be read
+            fx.nvvm.barrier_sync(consumer + 1, THREADS)
         buffer = buffers[consumer * chunks + chunk]
         fx.copy(atom, write.retile(held), write.partition_D(buffer))
     fx.nvvm.fence_async()
@@ -246,7 +288,6 @@ def finish(o, rows, place, buffers, Out, Lse, consumer, at, queries, dtype):
             buffer = buffers[consumer * chunks + chunk]
             fx.nvvm.tma_store(buffer, Out, (batch, head, first, chunk * CHUNK))
         fx.nvvm.tma_commit()
-        fx.nvvm.tma_wait(0)
 
 
 @fly.jit
@@ -267,9 +308,8 @@ def warpgroup_attention(
             (Out, layouts.results),
         )
     ]
+    kv_heads, keys, blocks = K.shape[1], K.shape[2], fx.ceildiv(queries, GROUPS * ROWS)
     warpgroup_attention_kernel(
-        *maps, Lse, heads, K.shape[1], queries, K.shape[2], scale, Q.dtype.name, problem
-    ).launch(
-        grid=(fx.ceildiv(queries, GROUPS * ROWS), heads, batches), block=(1 + GROUPS) * THREADS
-    )
+        *maps, Lse, batches, heads, kv_heads, queries, keys, scale, Q.dtype.name, problem
+    ).launch(grid=fx.min(batches * heads * blocks, BLOCKS), block=(1 + GROUPS) * THREADS)
     return Out, Lse

@@ -10,19 +10,22 @@ from fly_dialect.types import bits
 
 from fly_trace.atoms.tiled import TiledMma
 from fly_trace.backends.nvidia.intrinsics import intrinsic, require
+from fly_trace.backends.nvidia.pipelines import only_if
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.gpu.device import thread_idx
 from fly_trace.gpu.immediates import number
 from fly_trace.layouts.layouts import Layout
 from fly_trace.memory.view_construction import static_layout, tensor_of
-from fly_trace.values.dtypes import I32
+from fly_trace.values.conversion import scalar
+from fly_trace.values.dtypes import F32, I32
 from fly_trace.values.scalars import Scalar
 
 __all__ = [
     "accumulators",
     "operand_a",
     "set_registers",
+    "wait_after",
     "warp_group_index",
     "wgmma_commit",
     "wgmma_fence",
@@ -32,6 +35,7 @@ __all__ = [
 THREADS = 128
 ALL_LANES = -1
 MOST_PENDING = 7
+_NO_NUMBER = 0x7FBADBAD
 LEAST_REGISTERS, MOST_REGISTERS = 24, 256
 
 
@@ -84,6 +88,22 @@ def wgmma_fence() -> None:
 def wgmma_commit() -> None:
     """Makes a group of this warp group's products since the last one."""
     intrinsic("fx.nvvm.wgmma_commit", "wgmma.commit_group.sync.aligned", [])
+
+
+def wait_after(value: Any) -> None:
+    """Has ptxas wait for products only once the f32 `value` has been computed. It would move a wait
+    in front of computations that do not depend on it, which then do not overlap with products."""
+    what = "fx.nvvm.wait_after"
+    builder = tracing.kernel(what)
+    given = scalar(value, f"the value of {what}")
+    if given.dtype is not F32:
+        tracing.refuse(f"{what} takes an f32, not {describe(value)}")
+    # A branch that is never taken: no computation gives this NaN.
+    bits = builder.one("arith.bitcast", "i32", builder.ssa(given))
+    never = builder.constant(_NO_NUMBER, I32)
+    equal = builder.one("arith.cmpi", "i1", bits, never, predicate=builder.integer(0, "i64"))
+    with only_if(builder, equal):
+        intrinsic(what, "nanosleep", [builder.constant(1, I32)])
 
 
 def wgmma_wait(groups: int, *accumulators: Any) -> None:
