@@ -24,6 +24,7 @@ STAGES = 2
 ROW = 128  # bytes of a row of a tile in shared memory
 FEW, MANY = 24, 240  # registers of a thread that copies, and of one that multiplies
 BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
+CACHED = 24 << 20  # bytes of keys and values of heads that blocks work on together
 CHUNK = 64  # elements of a query's result that are stored together
 
 
@@ -97,18 +98,21 @@ def scaled(o, factors):
 
 
 class Schedule:
-    """The tiles of queries, in the order in which blocks take them: those with most keys first."""
+    """The tiles of queries, in the order in which blocks take them: of as many heads as have their
+    keys and values in the L2 cache together, those with most keys first."""
 
-    def __init__(self, batches, heads, kv_heads, queries, keys, causal):
-        self.rows = fx.ceildiv(queries, GROUPS * ROWS)
-        self.count = batches * heads * self.rows
+    def __init__(self, batches, heads, kv_heads, queries, keys, problem):
+        self.rows, self.every = fx.ceildiv(queries, GROUPS * ROWS), batches * heads
+        self.count = self.every * self.rows
+        self.near = fx.max(1, CACHED // (4 * problem.d) // keys)
         self.heads, self.kv_heads = heads, kv_heads
-        self.queries, self.keys, self.causal = queries, keys, causal
+        self.queries, self.keys, self.causal = queries, keys, problem.causal
 
     def place(self, number):
         """Batch, head of queries and of keys, first query, and tiles of keys of a tile."""
-        row, number = divmod(number, self.count // self.rows)
-        batch, head = divmod(number, self.heads)
+        part, number = divmod(number, self.near * self.rows)
+        row, number = divmod(number, fx.min(self.near, self.every - part * self.near))
+        batch, head = divmod(part * self.near + number, self.heads)
         first = (self.rows - 1 - row) * (GROUPS * ROWS)
         end = self.keys_of(first + GROUPS * ROWS - 1)
         return batch, head, head * self.kv_heads // self.heads, first, fx.ceildiv(end, KEYS)
@@ -145,7 +149,7 @@ def warpgroup_attention_kernel(
     ring_k = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
     ring_v = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
-    schedule = Schedule(batches, heads, kv_heads, queries, keys, problem.causal)
+    schedule = Schedule(batches, heads, kv_heads, queries, keys, problem)
     turn, count = fx.Int32(0), fx.Int32(0)  # tiles of queries, and of keys, so far
 
     if group == 0:
