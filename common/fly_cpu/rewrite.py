@@ -249,6 +249,7 @@ def _assembled(
     ]
     if any("@fly.shared_at" in text or "@fly.operand" in text for text in module.used.values()):
         parts += [matrices.library(), _shared_at(module)]
+    parts += [matrices.needed(name.removeprefix("llvm.nvvm.") for name in module.used)]
     parts += [f"@fly.cache = internal global [{len(module.sites) + 1} x i64] zeroinitializer"]
     parts += [*lines, *dict.fromkeys(module.used.values())]
     entries = [_entry(number, name, module, offsets) for number, name in enumerate(offsets)]

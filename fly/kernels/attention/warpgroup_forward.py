@@ -105,6 +105,8 @@ class Schedule:
         self.rows, self.every = fx.ceildiv(queries, GROUPS * ROWS), batches * heads
         self.count = self.every * self.rows
         self.near = fx.max(1, CACHED // (4 * problem.d) // keys)
+        if problem.causal:  # enough tiles for blocks to have equally many keys
+            self.near = fx.max(self.near, 4 * BLOCKS // self.rows)
         self.heads, self.kv_heads = heads, kv_heads
         self.queries, self.keys, self.causal = queries, keys, problem.causal
 
