@@ -18,6 +18,7 @@ from fly_trace.control import generators
 from fly_trace.control.calls import python_calls
 from fly_trace.control.objects import check_change, check_entries, refuse_change, target_attribute
 from fly_trace.core import call_chain, locations, tracing
+from fly_trace.effects.snapshots import Entry
 from fly_trace.rewrite import is_rewritten, is_users, rewritten, stand_ins
 
 _REFUSED = {
@@ -96,12 +97,29 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
     for value in (function, *arguments, *named.values()):
         if type(value) not in python_calls.PLAIN:
             builder.python_calls.add(value)
-    watched = builder.frozen.reached_by((function, *arguments, *named.values()))
+    owner = getattr(function, "__self__", None)  # a list, of its methods
+    watched = builder.frozen.reached_by((function, owner, *arguments, *named.values()))
     result = function(*arguments, **named)
     changed = [entry for entry in watched if entry.changed]
     if changed:
-        check_entries(builder, changed, name or _name(function), refuse_change)
+        check_entries(
+            builder, changed, name or _name(function), refuse_change, _rearranged(function, changed)
+        )
     return result
+
+
+def _rearranged(function: Any, changed: list[Entry]) -> Any:
+    """The list or dictionary of which `function` is a method, if it has as many items, or the same
+    keys, as before: a branch or loop may carry such a change."""
+    owner = function.__self__ if type(function) is BuiltinMethodType else None
+    before = next((entry.state for entry in changed if entry.value is owner), None)
+    if before is None or type(owner) not in (list, dict):
+        return None
+    if type(owner) is dict:  # its state has the keys first
+        same = list(owner) == before[: len(before) // 2]
+    else:
+        same = len(owner) == len(before)
+    return owner if same else None
 
 
 def _name(function: Any) -> str:
