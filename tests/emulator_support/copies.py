@@ -64,13 +64,17 @@ def run(body: str, arrays: list[np.ndarray], **options: Any) -> None:
 
 def fill_lds(pair: str) -> str:
     """Copies an array of LDS_BYTES to LDS."""
-    return _each_row(f"  global_load_b32 v251, v252, {pair}\n  s_wait_loadcnt 0x0\n"
-                     "  ds_store_b32 v252, v251\n  s_wait_dscnt 0x0")
+    return _each_row(
+        f"  global_load_b32 v251, v252, {pair}\n  s_wait_loadcnt 0x0\n"
+        "  ds_store_b32 v252, v251\n  s_wait_dscnt 0x0"
+    )
 
 
 def store_lds(pair: str) -> str:
-    return _each_row(f"  ds_load_b32 v251, v252\n  s_wait_dscnt 0x0\n"
-                     f"  global_store_b32 v252, v251, {pair}\n  s_wait_storecnt 0x0")
+    return _each_row(
+        f"  ds_load_b32 v251, v252\n  s_wait_dscnt 0x0\n"
+        f"  global_store_b32 v252, v251, {pair}\n  s_wait_storecnt 0x0"
+    )
 
 
 def _each_row(body: str) -> str:

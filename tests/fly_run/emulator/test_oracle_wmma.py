@@ -1,4 +1,4 @@
-"""WMMA of gfx1100, gfx1201 and, where it is gfx1201's, gfx1250: the emulator against the oracle, every instruction and modifier."""
+"""WMMA of gfx1100, gfx1201 and, where it has the same, gfx1250: the emulator against the oracle."""
 
 from __future__ import annotations
 

@@ -27,5 +27,7 @@ else:
     expected = case.expect(arguments)
     check(case, {name: np.load(f"{name}.out.npy") for name in expected}, expected)
     path = str(ROOT / "examples" / case.file)
-    compiled = find_entry(load_file(path), path, entry).compile(target=chosen[0] if chosen else "gfx942")
+    compiled = find_entry(load_file(path), path, entry).compile(
+        target=chosen[0] if chosen else "gfx942"
+    )
     assert Path("k.hsaco").read_bytes() == compiled.hsaco, "the pipe and @jit differ"

@@ -1,4 +1,4 @@
-"""gfx1250's own WMMA and SWMMAC: small whole numbers, whose sums are exact, put into registers by the
+"""gfx1250's own WMMA and SWMMAC: small whole numbers, whose sums are exact, in registers by the
 layouts that docs/emulator.md names; and the layouts of matrix atoms.
 """
 
@@ -250,7 +250,11 @@ def test_narrow(a: str, b: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", MODES)
 def test_thirty_two_rows(mode: str) -> None:
     rng = np.random.default_rng(6)
-    x, y, c = numbers(rng, "fp4", (32, 128)), numbers(rng, "fp4", (16, 128)), small_c(rng, "f32", 32)
+    x, y, c = (
+        numbers(rng, "fp4", (32, 128)),
+        numbers(rng, "fp4", (16, 128)),
+        small_c(rng, "f32", 32),
+    )
     parts = {A: np.concatenate([dealt(x[:16], "fp4"), dealt(x[16:], "fp4")]), B: dealt(y, "fp4")}
     got = run("v_wmma_f32_32x16x128_f4", parts, c, "f32", mode)
     assert np.array_equal(got, x @ y.T + c)
@@ -300,7 +304,11 @@ def test_scaled(a: str, b: str, block: int, upper: bool, mode: str) -> None:
 @pytest.mark.parametrize("block", [32, 16])
 def test_scaled_thirty_two_rows(block: int) -> None:
     rng = np.random.default_rng(10)
-    x, y, c = numbers(rng, "fp4", (32, 128)), numbers(rng, "fp4", (16, 128)), small_c(rng, "f32", 32)
+    x, y, c = (
+        numbers(rng, "fp4", (32, 128)),
+        numbers(rng, "fp4", (16, 128)),
+        small_c(rng, "f32", 32),
+    )
     by_a = rng.integers(-2, 3, (32, 128 // block))
     by_b = rng.integers(-2, 3, (16, 128 // block))
     parts = {A: np.concatenate([dealt(x[:16], "fp4"), dealt(x[16:], "fp4")]), B: dealt(y, "fp4")}

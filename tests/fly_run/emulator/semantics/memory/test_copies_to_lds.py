@@ -124,7 +124,9 @@ def test_transposed_loads(bits: int, size: int, space: str) -> None:
     stores = "\n".join(
         f"  global_store_b32 v250, v{8 + n}, s[8:9] offset:{128 * n}" for n in range(registers)
     )
-    body = f"{SETUP}{fill_lds('s[6:7]')}\n  {read}\n  s_wait_dscnt 0x0\n  s_wait_loadcnt 0x0\n{stores}"
+    body = (
+        f"{SETUP}{fill_lds('s[6:7]')}\n  {read}\n  s_wait_dscnt 0x0\n  s_wait_loadcnt 0x0\n{stores}"
+    )
     got = np.zeros((registers, 32), np.uint32)
     run(body, [memory, lds, got, places])
     found = codes(np.ascontiguousarray(got.T).view(np.uint8), bits)
@@ -141,7 +143,7 @@ def test_other_loads(name: str, bits: int) -> None:
         f"  global_store_b32 v250, v{8 + n}, s[8:9] offset:{128 * n}" for n in range(registers)
     )
     target = f"v[8:{7 + registers}]" if registers > 1 else "v8"
-    address = f"v1, s[4:5] offset:4"
+    address = "v1, s[4:5] offset:4"
     before = "  v_lshlrev_b32 v1, 2, v250\n"
     if name.startswith("flat"):
         before += "  v_mov_b32 v3, s5\n  v_add_co_u32 v2, vcc_lo, s4, v1\n"

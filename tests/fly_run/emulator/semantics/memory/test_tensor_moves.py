@@ -150,8 +150,9 @@ def move(m: Move, name: str, memory: np.ndarray, old: np.ndarray, got: np.ndarra
     groups = "s[12:15], s[16:23], s[24:27], s[28:31]" if m.groups == 4 else "s[12:15], s[16:23]"
     body = BODY.format(
         fill=fill_lds("s[8:9]"),
-        instruction=f"tensor_{name}_lds {groups}" if name == "load_to" else
-        f"tensor_store_from_lds {groups}",
+        instruction=f"tensor_{name}_lds {groups}"
+        if name == "load_to"
+        else f"tensor_store_from_lds {groups}",
         store=store_lds("s[10:11]"),
     )
     run(body, [descriptor(m), memory, old, got], **options)

@@ -79,7 +79,9 @@ def _bits(values: Values, place: int, count: int) -> int | None:
 def undefined_use(step: Step, shadow: Shadow, lds: Memory, offsets: np.ndarray) -> Use | None:
     """Returns a use of an undefined value: in the descriptor, or of LDS that is stored."""
     for place, meant in zip(step.operands, READ, strict=False):
-        for word in range(place // 4, min(place // 4 + meant.bit_length() // 32 + 1, shadow.end // 4)):
+        for word in range(
+            place // 4, min(place // 4 + meant.bit_length() // 32 + 1, shadow.end // 4)
+        ):
             used = meant >> 32 * (word - place // 4) & 0xFFFF_FFFF
             if int(shadow.bits[word]) & used:
                 return Use("what a tensor data move copies", None, int(shadow.origins[word]))
