@@ -70,7 +70,9 @@ def wmma1250() -> list[Any]:
     """The forms with 32-bit results; those with scales of each format with itself, and a pair."""
     # LLVM 22 selects nothing for integers of four bits.
     plain = [f for f in GFX1250_FORMS if f.acc in ("f32", "i32") and f.a != "i4"]
-    scaled_ = [f for f in GFX1250_SCALED_FORMS if f.a == f.b or (f.a[:2] == "f4" and f.b[:2] == "f8")]
+    scaled_ = [
+        f for f in GFX1250_SCALED_FORMS if f.a == f.b or (f.a[:2] == "f4" and f.b[:2] == "f8")
+    ]
     return [
         *(Gfx1250Wmma(f.m, f.n, f.k, f.a, f.b, f.acc) for f in plain),
         *(Gfx1250WmmaScale(f.m, f.n, f.k, f.a, f.b, f.acc) for f in scaled_),
