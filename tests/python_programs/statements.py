@@ -135,7 +135,7 @@ def _simple(random: Random, kind: str) -> list[str]:
                 "l = flipped(flipped(l))[::-1]",
                 f"l = product(l, [[1, {y}], [{x}, 0]])",
                 f'n = {{**n, "x": {x}}}',
-                f"n = {{k: z + {y} for k, z in n.items()}}",
+                f"n = {{key: z + {y} for key, z in n.items()}}",
                 f'n = n | {{"y": {x}}}',
             ]
             return [random.choice(forms)]

@@ -29,7 +29,7 @@ MOST_TRACED_AGAIN = 500  # branches and loops of a function, in all
 Roots = tuple[tuple[Callable[[], Any], str, str | None], ...]
 
 
-class _Held:
+class Held:
     """A part that is not carried: it must be the same object on all paths."""
 
     __slots__ = ("value",)
@@ -39,7 +39,7 @@ class _Held:
         self.value = value
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Held) and self.value is other.value
+        return isinstance(other, Held) and self.value is other.value
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -58,7 +58,7 @@ class Container:
         """The contents, with other containers as they are."""
 
         def part(one: Any) -> Any:
-            return _Held(one) if id(one) in others else one
+            return Held(one) if id(one) in others else one
 
         value = self.value
         if type(value) is list:
@@ -68,7 +68,7 @@ class Container:
         held = object_fields.read(value)
         late = sorted(self.attributes.union(held).difference(self.order))
         return Fields(
-            (name, part(one) if name in self.attributes else _Held(one))
+            (name, part(one) if name in self.attributes else Held(one))
             for name in (*self.order, *late)
             if (one := held.get(name, MISSING)) is not MISSING or name in self.attributes
         )
@@ -89,7 +89,7 @@ class Container:
 
 
 def _plain(one: Any) -> Any:
-    return one.value if isinstance(one, _Held) else one
+    return one.value if isinstance(one, Held) else one
 
 
 @record
@@ -197,8 +197,12 @@ def retried(
     builder = tracing.active()
     changed: dict[int, frozenset[str]] = {}  # containers by id, and their attributes
     types: Types = {}
+    layout: tuple[str, ...] = ()  # of the leaves, whose places `types` has
     while True:
         with carried(roots, get, put, names, live, changed) as variables:
+            if variables.names != layout:  # a branch within has changed more containers
+                types.clear()
+                layout = variables.names
             own = replace(variables, types=types)
             if builder is None:
                 build(own)
@@ -215,7 +219,7 @@ def retried(
                     error.container = _outer(builder, error.container, copies)
                     is_new = _take(builder, error, changed)
                     if is_new:
-                        types.clear()  # the places of leaves are others
+                        types.clear()
                 own.put(before)
                 if not is_new or builder.traced_again >= MOST_TRACED_AGAIN:
                     raise
