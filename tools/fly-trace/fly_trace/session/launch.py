@@ -92,8 +92,7 @@ class KernelCall:
         static = _static_block(self.kernel, blocks)
         symbol, accesses = self.module.kernel(self.kernel, self.arguments, static)
         for argument in self.arguments:
-            if isinstance(argument.value, Tensor):
-                access = accesses[argument.name]
+            if (access := accesses.get(argument.name)) is not None:
                 argument.value.access.reads |= access.reads
                 argument.value.access.writes |= access.writes
         _emit(self.builder, symbol, sizes, blocks, smem, self.arguments, ssa_of(stream))
