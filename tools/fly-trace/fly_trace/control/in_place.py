@@ -95,13 +95,15 @@ def _plain(one: Any) -> Any:
 @record
 class Variables:
     """The variables of a branch or loop: see `branches.if_`. The first `contents` are those of
-    containers. `types` are those that the Python numbers among them take in a loop."""
+    containers, by whose `layout` other contents are told apart. `types` are those that the Python
+    numbers among them take in a loop."""
 
     get: Callable[[], Any]
     put: Callable[[Any], None]
     names: tuple[str, ...]
     live: int
     contents: int = 0
+    layout: tuple[tuple[int, frozenset[str]], ...] = ()
     types: Types = field(default_factory=dict)
 
 
@@ -197,12 +199,12 @@ def retried(
     builder = tracing.active()
     changed: dict[int, frozenset[str]] = {}  # containers by id, and their attributes
     types: Types = {}
-    layout: tuple[str, ...] = ()  # of the leaves, whose places `types` has
+    layout = None  # that of the leaves whose places `types` has
     while True:
         with carried(roots, get, put, names, live, changed) as variables:
-            if variables.names != layout:  # a branch within has changed more containers
+            if variables.layout != layout:  # also by what a branch within has changed
                 types.clear()
-                layout = variables.names
+                layout = variables.layout
             own = replace(variables, types=types)
             if builder is None:
                 build(own)
@@ -218,8 +220,6 @@ def retried(
                 else:
                     error.container = _outer(builder, error.container, copies)
                     is_new = _take(builder, error, changed)
-                    if is_new:
-                        types.clear()
                 own.put(before)
                 if not is_new or builder.traced_again >= MOST_TRACED_AGAIN:
                     raise
@@ -310,6 +310,7 @@ def carried(
     builder.carried, builder.offered = {**before, **others}, {**offered, **others}
     try:
         all_names = (*(one.name for one in containers), *names)
-        yield Variables(get_all, put_all, all_names, live + count, count)
+        layout = tuple((id(one.value), one.attributes) for one in containers)
+        yield Variables(get_all, put_all, all_names, live + count, count, layout)
     finally:
         builder.carried, builder.offered, builder.fields = before, offered, fields
