@@ -115,17 +115,23 @@ def _agrees_without(skipped: str, case: Case, folder: Path) -> bool:
     return True
 
 
+class _Late(BaseException):
+    """Not an Exception, which tracing would take for one of the program's."""
+
+
 @contextmanager
 def _ended(seconds: int) -> Iterator[None]:
     """Raises AssertionError if it takes longer. For the main thread."""
 
     def late(*_: Any) -> None:
-        raise AssertionError(f"it does not end within {seconds} s")
+        raise _Late
 
     before = signal.signal(signal.SIGALRM, late)
     signal.alarm(seconds)
     try:
         yield
+    except _Late:
+        raise AssertionError(f"it does not end within {seconds} s") from None
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
