@@ -153,12 +153,17 @@ def check_activation(activation: str | None) -> None:
 
 
 def result_type(a: Any, out_dtype: Any) -> ElementType:
-    """The type of results: `out_dtype`, of NumPy or torch, or the usual one for operands like a."""
+    """The type of results: `out_dtype`, of NumPy or torch, or the usual one for operands like a.
+    UsageError for a type without whole bytes."""
     if out_dtype is not None:
-        return element_type(out_dtype)
+        found = element_type(out_dtype)
+        if found.bits % 8:
+            raise UsageError(f"results can't be of {found.long_name}")
+        return found
     usual = element_type(a.dtype)
-    wide = {"int": "i32", "float": "f32"}[usual.kind] if usual.bits == 8 else usual.name
-    return ELEMENT_TYPES[wide]
+    if usual.bits != 8:
+        return usual
+    return ELEMENT_TYPES["f32" if usual.kind == "float" else "i32"]
 
 
 def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
@@ -185,15 +190,18 @@ def _(ctx: Any, gradient: Any) -> Any:
     a, b, bias, c = ctx.saved_tensors
     options = dict(ctx.options, split_k=None)
     if (activation := options.pop("activation")) is not None:
-        gradient = before(activation, gradient, matmul(a, b, bias, c, **options))
+        # What the activation takes is not rounded to the type of results.
+        sums = matmul(a, b, bias, c, **dict(options, out_dtype=wide(a)))
+        gradient = before(activation, gradient, sums)
     of_bias = of_c = None
     if bias is not None:
-        of_bias = gradient.reshape(-1, *bias.shape).sum(0).to(bias.dtype)
+        rows = gradient.reshape(gradient.numel() // max(1, *bias.shape), *bias.shape)
+        of_bias = rows.sum(0, dtype=wide(a)).to(bias.dtype)
     if c is not None:
-        of_c = (gradient * options["beta"]).sum_to_size(c.shape).to(c.dtype)
+        of_c = (gradient.to(wide(a)) * options["beta"]).sum_to_size(c.shape).to(c.dtype)
     gradient = gradient.to(a.dtype)
-    gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
     gradient = gradient.unsqueeze(-1) if b.ndim == 1 else gradient
+    gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
     left, right = _matrices(a, b)
     of_a = matmul(gradient, right.mT, alpha=options["alpha"], tf32=options["tf32"]).sum_to_size(
         left.shape
@@ -206,9 +214,18 @@ def _(ctx: Any, gradient: Any) -> Any:
     return of_a.reshape(a.shape), of_b.reshape(b.shape), of_bias, of_c
 
 
+def wide(x: Any) -> Any:
+    """The type of sums of products of a torch tensor."""
+    import torch
+
+    return torch.promote_types(x.dtype, torch.float32)
+
+
 def before(activation: str, gradient: Any, x: Any) -> Any:
-    """The gradient of x, from that of activation(x)."""
+    """The gradient of x, from that of activation(x), in x's type."""
     from torch.ops import aten
+
+    gradient = gradient.to(x.dtype)
 
     if activation == "relu":
         return gradient * (x > 0)
