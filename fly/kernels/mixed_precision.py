@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fly_target.registry import find
+from fly_backend.choice import choose, row_of
 
 import fly.expr as fx
 
@@ -20,7 +20,7 @@ CONVERTS_TWO = ("CDNA4",)
 def rounds_elements(stored: Any, computed: Any, operands: list[Any]) -> bool:
     """Whether a last operation takes fewer instructions of single elements than of vectors: on the
     target, for a type that results are stored as and one that they are computed in."""
-    chip = find(fx.rocdl.get_rocm_arch())
+    chip = row_of(choose())
     if chip.amd is None or (stored, computed) != (fx.Float16, fx.Float32):
         return False
     return fx.Float16 in operands or chip.matrix not in CONVERTS_TWO
