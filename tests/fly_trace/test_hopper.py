@@ -10,7 +10,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 from trace_helpers import kernel_source, refusal
 
-
 HOST = """\
 import fly
 import fly.expr as fx
