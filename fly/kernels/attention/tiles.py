@@ -68,7 +68,8 @@ class Workgroup:
 
 
 def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
-    """The workgroup for the target that is traced for; UsageError if it has neither MFMA nor WMMA. `wide`: with MFMA, waves own 32 rows, which takes more registers."""
+    """The workgroup for the target that is traced for; UsageError if it has neither MFMA nor WMMA.
+    `wide`: with MFMA, waves own 32 rows, which takes more registers."""
     arch = fx.rocdl.get_rocm_arch()
     matrix = find(arch).matrix
     lanes = WAVE_LANES.get(matrix)
