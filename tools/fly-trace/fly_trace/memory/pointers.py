@@ -10,6 +10,7 @@ from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue, apply, values_of
 from fly_trace.core.tracing import describe
 from fly_trace.layouts.int_tuples import int_tuple
+from fly_trace.values import rules
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import (
     BOOL,
@@ -28,6 +29,8 @@ from fly_trace.values.vectors import Vector
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 __all__ = [
     "AddressSpace",
@@ -108,6 +111,10 @@ def converted(value: Any, dtype: DType, name: str) -> Any:
     are implicit."""
     if isinstance(value, (Scalar, Vector)) and value.dtype is dtype:
         return value
+    if (own := rules.current()) is not None:
+        made = own.stored(value, dtype)
+        if made is not NotImplemented:
+            return made
     if not isinstance(value, (Scalar, Vector, bool, int, float)):
         tracing.refuse(f"an element of {name} must be a number, not {describe(value)}")
     try:
@@ -188,6 +195,31 @@ class Pointer(DialectValue):
     def view(self, layout: Any) -> Any:
         """The tensor with `layout` that starts here."""
         return apply("make_view", self, layout)
+
+
+class Address(DialectValue):
+    """A pointer in the host function: an integer, which a kernel takes as a pointer."""
+
+    __slots__ = ("dtype", "name")
+    noun = "an address"
+
+    def __init__(self, spec: PtrSpec, ssa: ir.Value | None, dtype: DType, name: str):
+        super().__init__(spec, ssa)
+        self.dtype = dtype
+        self.name = name
+
+    def with_ssa(self, ssa: ir.Value) -> Address:
+        return Address(self.spec, ssa, self.dtype, self.name)
+
+    @property
+    def described(self) -> str:
+        return f"the address {self.name}, which the host function can only pass to a kernel"
+
+    def in_kernel(self, builder: Builder, ssa: ir.Value) -> Pointer:
+        from fly_dialect.builders import ops
+
+        made = builder.fly(ops.inttoptr, ssa, self.spec)
+        return Pointer(self.spec, made, self.dtype, Access(True, True), self.name)
 
 
 def pointer(value: Any, what: str) -> Pointer:

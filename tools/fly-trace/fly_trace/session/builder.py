@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from fly_trace.control.weak_numbers import Weak
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot, Variables
+    from fly_trace.values.rules import Rules
     from fly_trace.session.op_locations import Locations
 
 
@@ -51,12 +52,14 @@ class Builder:
         locations: Locations,
         target: Target,
         frozen: Snapshot,
+        rules: Rules | None = None,
     ):
         self.context = context
         self.target = target
         self.block = block
         self.ip = ir.InsertionPoint(block)
         self.host = host
+        self.rules = rules  # of numbers; None for the language's own
         self.locations = locations
         self.region = 0
         self.regions = 0

@@ -30,6 +30,7 @@ class KernelFunction:
     """
 
     is_decorated: ClassVar[bool] = True
+    rules: ClassVar[Any] = None  # of numbers: a `values.rules.Rules`; None for the language's own
     function: FunctionType
     name: str
     block: tuple[int, int, int] | None = None
@@ -57,6 +58,7 @@ class HostFunction:
     signature gives none."""
 
     is_decorated: ClassVar[bool] = True
+    rules: ClassVar[Any] = None
     constants: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     function: FunctionType
     name: str

@@ -26,10 +26,27 @@ from fly_trace.values.dtypes import I32, I64, DType
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
     from fly_trace.session.module_trace import ModuleTrace
 
 MOST_WORK_ITEMS = 1024  # per workgroup, on every target
+
+
+# Attributes of a kernel's function by name: integers, strings, and True for a unit attribute.
+Attributes = tuple[tuple[str, int | str], ...]
+
+
+def attribute_of(value: int | str) -> ir.Attribute:
+    """The attribute of MLIR for a value of Attributes."""
+    from fly_dialect.bindings import ir
+
+    if value is True:
+        return ir.UnitAttr.get()
+    if isinstance(value, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
+    return ir.Attribute.parse(value) if value[:1] == "#" else ir.StringAttr.get(value)
 
 
 @record
@@ -77,11 +94,18 @@ class KernelCall:
     launched: bool = False
 
     def launch(
-        self, grid: Any, block: Any, smem: Any = 0, stream: Any = None, **unknown: Any
+        self,
+        grid: Any,
+        block: Any,
+        smem: Any = 0,
+        stream: Any = None,
+        attributes: Attributes = (),
+        **unknown: Any,
     ) -> None:
         """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
         of dynamic shared memory. `stream` is a stream parameter of the host function; without one
-        launches are in the current stream."""
+        launches are in the current stream. `attributes` are attributes of MLIR for the kernel's
+        function."""
         if unknown:
             tracing.refuse(
                 f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",
@@ -90,7 +114,9 @@ class KernelCall:
         sizes = _sizes("grid", grid)
         blocks = _sizes("block", block)
         static = _static_block(self.kernel, blocks)
-        symbol, accesses = self.module.kernel(self.kernel, self.arguments, static)
+        symbol, accesses = self.module.kernel(
+            self.kernel, self.arguments, static, attributes
+        )
         for argument in self.arguments:
             if isinstance(argument.value, Tensor):
                 access = accesses[argument.name]

@@ -1,0 +1,122 @@
+"""`flydsl.compiler.kernel_function`: kernels and their launches."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from types import FunctionType
+from typing import Any
+
+from fly_common.errors import InputError
+from fly_common.record import record
+from fly_trace.core import locations, tracing
+from fly_trace.session.decorators import KernelFunction as _KernelFunction
+from fly_trace.session.launch import KernelCall
+
+from fly.flydsl.compiler import hints
+from fly.flydsl.numbers.operators import NUMBERS
+
+
+@record(frozen=False, eq=False)
+class KernelFunction(_KernelFunction):
+    """The result of `@flyc.kernel`. `owner` is the object that it is a method of."""
+
+    rules: Any = NUMBERS
+    owner: Any = None
+
+    def __get__(self, owner: Any, kind: Any = None) -> KernelFunction:
+        """As an attribute of an object: its first parameter is the object."""
+        if owner is None:
+            return self
+        return KernelFunction(self.function, self.name, self.block, self.rules, owner)
+
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        if self.owner is not None:
+            arguments = (self.owner, *arguments)
+        builder = tracing.active()
+        if builder is not None and builder.host:
+            self.rules = builder.rules or NUMBERS
+        return KernelLauncher(super().__call__(*arguments, **named))
+
+
+class KernelLauncher:
+    """`kernel(A, B)`: a call that waits for `.launch(…)`."""
+
+    def __init__(self, call: KernelCall):
+        self._call = call
+
+    def launch(
+        self,
+        grid: Any = (1, 1, 1),
+        block: Any = (1, 1, 1),
+        smem: Any = None,
+        stream: Any = None,
+        cluster: Sequence[int] | None = None,
+        unit_attrs: Sequence[str] | None = None,
+        value_attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Launches the kernel. `value_attrs` and `unit_attrs` are attributes of MLIR for its
+        function; a value of None leaves one out. `cluster` is the number of blocks of a cluster
+        along x, y and z, on targets that have clusters."""
+        given: dict[str, Any] = dict(value_attrs or {})
+        if waves := self._call.kernel.rules.waves_per_eu:
+            given["rocdl.waves_per_eu"] = waves
+        if cluster is not None and tuple(cluster) != (1, 1, 1):
+            x, y, z = (*cluster, 1, 1)[:3]
+            given["rocdl.cluster_dims"] = f"{x},{y},{z}"
+        attributes = tuple(
+            sorted((name, _plain(name, value)) for name, value in given.items() if value is not None)
+        )
+        attributes += tuple((name, True) for name in sorted(unit_attrs or ()))
+        self._call.launch(grid, block, smem or 0, stream, attributes)
+
+
+def _plain(name: str, value: Any) -> int | str:
+    number = getattr(value, "number", None)
+    found = value if number is None else number
+    if isinstance(found, (int, str)):
+        return found
+    if hasattr(found, "type") or hasattr(found, "context"):
+        return str(found)
+    raise InputError(f"value_attrs[{name!r}] must be a number or text, not {tracing.describe(value)}")
+
+
+def kernel(
+    function: Any = None, *, name: str | None = None, known_block_size: Sequence[int] | None = None
+) -> Any:
+    """Makes a function a kernel: `@flyc.kernel`, `@flyc.kernel(known_block_size=(256, 1, 1))`."""
+
+    def make(plain: Any) -> KernelFunction:
+        if not isinstance(plain, FunctionType):
+            raise InputError(
+                f"@flyc.kernel decorates a function, not a {type(plain).__name__}",
+                place=locations.place(locations.here(2)),
+            )
+        block = None
+        if known_block_size is not None:
+            x, y, z = (*(int(size) for size in known_block_size), 1, 1)[:3]
+            block = (x, y, z)
+        return KernelFunction(plain, name or plain.__name__, block)
+
+    return make if function is None else make(function)
+
+
+class CompilationContext:
+    """`with CompilationContext.compile_hints({"waves_per_eu": 2}): launch(…)`."""
+
+    @staticmethod
+    def compile_hints(given: Mapping[str, Any]) -> AbstractContextManager[None]:
+        """Hints for what is compiled in the block, besides those of the blocks around it."""
+        return hints.using(given)
+
+    @staticmethod
+    def get_compile_hints() -> dict[str, Any]:
+        """The hints of the surrounding blocks."""
+        return dict(hints.current())
+
+    @staticmethod
+    @functools.cache
+    def get_current() -> CompilationContext:
+        """The context of the function that is traced."""
+        return CompilationContext()
