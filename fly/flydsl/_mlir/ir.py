@@ -7,7 +7,7 @@ from typing import Any
 
 from fly_dialect.bindings import ir as _ir
 
-from fly.flydsl.numbers.raw import is_value, lift, lower
+from fly.flydsl.numbers.raw import is_spec, is_value, lift, lower
 
 
 class _ValueKind(type):
@@ -26,9 +26,7 @@ class _TypeKind(type):
     """A class of types that also has the fly dialect's."""
 
     def __instancecheck__(cls, value: Any) -> bool:
-        from fly_dialect.types import Spec
-
-        return isinstance(value, (_ir.Type, Spec))
+        return isinstance(value, _ir.Type) or is_spec(value)
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(_ir.Type, name)

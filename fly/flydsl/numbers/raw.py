@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fly_dialect.types import Spec
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue, wrap
 from fly_trace.memory.structs import Array
@@ -68,6 +67,11 @@ def type_of(value: Any) -> Any:
     return ir_type(value.dtype)
 
 
+def is_spec(value: Any) -> bool:
+    """Whether something is a type of the fly dialect."""
+    return type(value).__module__.partition(".")[0] == "fly_dialect" and not isinstance(value, type)
+
+
 def lower(value: Any) -> Any:
     """The operand of MLIR for a value; anything else unchanged. Lists and tuples item by item."""
     if isinstance(value, Scalar):
@@ -80,7 +84,7 @@ def lower(value: Any) -> Any:
         return value.op
     if isinstance(value, Array):
         return lower(value.ptr)
-    if isinstance(value, Spec):
+    if is_spec(value):
         return tracing.current("a type of the fly dialect").fly_type(value)
     if isinstance(value, (DType, VectorType)):
         return ir_type(value)

@@ -22,6 +22,7 @@ from fly_dialect.types import (
     CoordTensorSpec,
     IntTupleSpec,
     LayoutSpec,
+    MemRefSpec,
     PtrSpec,
 )
 
@@ -70,8 +71,11 @@ def _to_llvm_ptr(conversion: Conversion, op: ir.Operation) -> ir.Value:
 def _extract_pointer(conversion: Conversion, op: ir.Operation) -> ir.Value:
     """The address of a memref's first element, in the address space that the result names."""
     found, wanted = conversion.value(op.operands[0]), op.results[0].type
-    if spaces.of(pointer_of(op.operands[0])) is not None:
-        raise ValueError(f"{pointer_of(op.operands[0])} has no address in memory")
+    spec = spec_of(op.operands[0].type)
+    if isinstance(spec, MemRefSpec):
+        spec = spec.pointer
+    if isinstance(spec, PtrSpec) and spaces.of(spec) is not None:
+        raise ValueError(f"{spec} has no address in memory")
     if found.type == wanted:
         return found
     return conversion.builder.value("llvm.addrspacecast", wanted, [found])
