@@ -9,7 +9,7 @@ right), followed by `: reason` unless it is right.
 from __future__ import annotations
 
 import contextlib
-import importlib
+import importlib.util
 import sys
 import time
 import traceback
@@ -81,6 +81,12 @@ def main() -> int:
     side, checkout, name = sys.argv[1:4]
     sys.path[:0] = [checkout, str(HERE.parent)]
     (watch_ours if side == "ours" else watch_theirs)()
+    cuda = importlib.util.spec_from_file_location("cuda_on_cpu", HERE.parents[1] / "fly/flydsl/cuda.py")
+    assert cuda is not None
+    assert cuda.loader is not None
+    module = importlib.util.module_from_spec(cuda)
+    cuda.loader.exec_module(module)
+    module.install()
     import torch
 
     torch.set_num_threads(1)

@@ -31,20 +31,27 @@ class KernelFunction(_KernelFunction):
             return self
         return KernelFunction(self.function, self.name, self.block, self.rules, owner)
 
-    def __call__(self, *arguments: Any, **named: Any) -> Any:
+    def __call__(
+        self,
+        *arguments: Any,
+        unit_attrs: Sequence[str] | None = None,
+        value_attrs: Mapping[str, Any] | None = None,
+        **named: Any,
+    ) -> Any:
         if self.owner is not None:
             arguments = (self.owner, *arguments)
         builder = tracing.active()
         if builder is not None and builder.host:
             self.rules = builder.rules or NUMBERS
-        return KernelLauncher(super().__call__(*arguments, **named))
+        call = super().__call__(*arguments, **named)
+        return KernelLauncher(call, tuple(unit_attrs or ()), value_attrs or {})
 
 
 class KernelLauncher:
     """`kernel(A, B)`: a call that waits for `.launch(…)`."""
 
-    def __init__(self, call: KernelCall):
-        self._call = call
+    def __init__(self, call: KernelCall, units: tuple[str, ...], values: Mapping[str, Any]):
+        self._call, self._units, self._values = call, units, values
 
     def launch(
         self,
@@ -59,7 +66,7 @@ class KernelLauncher:
         """Launches the kernel. `value_attrs` and `unit_attrs` are attributes of MLIR for its
         function; a value of None leaves one out. `cluster` is the number of blocks of a cluster
         along x, y and z, on targets that have clusters."""
-        given: dict[str, Any] = dict(value_attrs or {})
+        given = {**self._values, **(value_attrs or {})}
         if waves := self._call.kernel.rules.waves_per_eu:
             given["rocdl.waves_per_eu"] = waves
         if cluster is not None and tuple(cluster) != (1, 1, 1):
@@ -68,7 +75,7 @@ class KernelLauncher:
         attributes = tuple(
             sorted((name, _plain(name, value)) for name, value in given.items() if value is not None)
         )
-        attributes += tuple((name, True) for name in sorted(unit_attrs or ()))
+        attributes += tuple((name, True) for name in sorted({*self._units, *(unit_attrs or ())}))
         self._call.launch(grid, block, smem or 0, stream, attributes)
 
 

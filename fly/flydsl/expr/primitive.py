@@ -1,13 +1,119 @@
 """`flydsl.expr.primitive`: the language's functions of layouts, memory and atoms, where FlyDSL's
-take what the language's do not."""
+take more than the language's: types of MLIR, values of MLIR, numbers of bits."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import fly_trace.expr as _language
+from fly_dialect.types import PtrSpec
+from fly_trace.core import tracing
+from fly_trace.memory.pointers import Pointer
+from fly_trace.values.dtypes import DType
+from fly_trace.values.vectors import VectorType
 
-__all__: list[str] = []
+from fly.flydsl.numbers.raw import lift, lower
+from fly.flydsl.numbers.types import dtype_of, vector_parts
+
+__all__ = [
+    "UniversalFMA",
+    "add_offset",
+    "get",
+    "inttoptr",
+    "make_fragment_like",
+    "make_ptr",
+    "make_rmem_tensor",
+    "printf",
+    "ptr_load",
+    "ptr_store",
+    "recast_iter",
+    "to_llvm_ptr",
+]
+
+
+def element(kind: Any) -> Any:
+    """An element type, given as the language's or MLIR's; anything else unchanged."""
+    if kind is None or isinstance(kind, (DType, VectorType, PtrSpec)):
+        return kind
+    parts = vector_parts(kind) if hasattr(kind, "context") else None
+    if parts is not None:
+        return VectorType(parts[1], parts[0])
+    return dtype_of(kind) or kind
+
+
+def make_fragment_like(tensor: Any, dtype: Any = None) -> Any:
+    """Registers with a tensor's shape."""
+    return _language.make_fragment_like(tensor, element(dtype))
+
+
+def make_rmem_tensor(shape_or_layout: Any, dtype: Any) -> Any:
+    """Registers with a static layout, or with a shape."""
+    return _language.make_rmem_tensor(shape_or_layout, element(dtype))
+
+
+def recast_iter(result_type: Any, src: Any) -> Any:
+    """The same address as a pointer to another element type."""
+    return _language.recast_iter(element(result_type), src)
+
+
+def ptr_load(ptr: Any, result_type: Any = None) -> Any:
+    """The element at a pointer, or a vector of them."""
+    return _language.ptr_load(ptr, element(result_type))
+
+
+def ptr_store(value: Any, ptr: Any) -> None:
+    """Stores a number, or a vector to consecutive elements."""
+    _language.ptr_store(lift(value), ptr)
+
+
+def add_offset(ptr: Any, offset: Any) -> Any:
+    """The pointer advanced by `offset` elements."""
+    return _language.add_offset(ptr, lift(offset))
+
+
+def inttoptr(result_type: Any, src: Any) -> Any:
+    """An address as a pointer."""
+    return _language.inttoptr(result_type, lift(src))
+
+
+def get(int_tuple: Any, mode: Any) -> Any:
+    """A mode of an int tuple, layout or tensor; a single integer as such."""
+    return _language.get_(int_tuple, mode)
+
+
+def UniversalFMA(ty: Any) -> Any:
+    """The fused multiplication and addition of an element type."""
+    return _language.UniversalFMA(element(ty))
+
+
+def to_llvm_ptr(ptr: Any, llvm_address_space: int | None = None) -> Any:
+    """The pointer as one of LLVM."""
+    builder = tracing.kernel("fx.to_llvm_ptr")
+    spaces = {"global": 1, "shared": 3, "register": 5}
+    space = spaces.get(ptr.spec.space, 0) if llvm_address_space is None else llvm_address_space
+    kind = builder.type(f"!llvm.ptr<{space}>" if space else "!llvm.ptr")
+    return lift(builder.op("fly.to_llvm_ptr", [kind], [ptr.value(builder)]).results[0])
+
+
+def make_ptr(result_type: PtrSpec, args: Any, *, dict_attrs: Any = None) -> Any:
+    """A pointer of a type: registers and shared memory are allocated, a buffer descriptor is made
+    of its parts."""
+    builder = tracing.kernel("fx.make_ptr")
+    attributes = {} if dict_attrs is None else {"dictAttrs": dict_attrs}
+    kind = builder.fly_type(result_type)
+    op = builder.op("fly.make_ptr", [kind], [lower(one) for one in args], attributes)
+    made = lift(op.results[0])
+    assert isinstance(made, Pointer)
+    return made
+
+
+def printf(*args: Any, format_str: str = "") -> None:
+    """Prints a line for each thread: a format with `{}`, then values. Values alone are printed with
+    blanks between them."""
+    text, values = (args[0], args[1:]) if args and isinstance(args[0], str) else (format_str, args)
+    if not text:
+        text = " ".join("{}" for _ in values)
+    _language.printf(text.rstrip("\n"), *(lift(one) for one in values))
 
 
 def __getattr__(name: str) -> Any:

@@ -125,14 +125,12 @@ def BufferCopyLDS64b() -> NoReturn:
 
 def make_buffer_ptr(ptr: Pointer, num_records_bytes: Any = None) -> Pointer:
     """A pointer with a buffer descriptor, by default of all memory behind the pointer."""
-    from fly_dialect.builders import ops
-
     builder = tracing.kernel("fx.rocdl.make_buffer_ptr")
     size = I64(0xFFFFFFFF if num_records_bytes is None else num_records_bytes)
     spec = PtrSpec(ptr.spec.element, BUFFER, ptr.spec.alignment)
     operands = [ptr.value(builder), *(builder.ssa(one) for one in (I16(0), size, I32(flags())))]
-    made = builder.fly(lambda **where: ops.make_ptr(spec, *operands, **where))
-    return Pointer(spec, made, ptr.dtype, ptr.access, ptr.name)
+    op = builder.op("fly.make_ptr", [builder.fly_type(spec)], operands)
+    return Pointer(spec, op.results[0], ptr.dtype, ptr.access, ptr.name)
 
 
 def flags() -> int:

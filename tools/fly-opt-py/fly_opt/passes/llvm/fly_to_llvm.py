@@ -22,7 +22,6 @@ from fly_dialect.types import (
     CoordTensorSpec,
     IntTupleSpec,
     LayoutSpec,
-    MemRefSpec,
     PtrSpec,
 )
 
@@ -72,9 +71,7 @@ def _extract_pointer(conversion: Conversion, op: ir.Operation) -> ir.Value:
     """The address of a memref's first element, in the address space that the result names."""
     found, wanted = conversion.value(op.operands[0]), op.results[0].type
     spec = spec_of(op.operands[0].type)
-    if isinstance(spec, MemRefSpec):
-        spec = spec.pointer
-    if isinstance(spec, PtrSpec) and spaces.of(spec) is not None:
+    if spaces.of(spec) is not None:
         raise ValueError(f"{spec} has no address in memory")
     if found.type == wanted:
         return found
