@@ -22,6 +22,7 @@ _PLACED = ("loc", "ip")
 def called(function: Any, name: str, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Calls a function or a class of the bindings in the current trace."""
     builder = tracing.current(name)
+    builder.load(name.partition(".")[0])
     given = {key: lower(value) for key, value in named.items() if key not in _PLACED}
     with builder.ip, builder.locations.here():
         return lift(function(*map(lower, arguments), **given))

@@ -11,7 +11,8 @@ from typing import Any
 from fly_common.errors import FlyError, UsageError
 from fly_common.record import field, record
 from fly_trace.core import tracing
-from fly_trace.signatures.signature import ScalarType
+from fly_trace.memory.structs import Record
+from fly_trace.signatures.signature import Constant, ScalarType
 from fly_trace.values.dtypes import I64
 from fly_trace.values.scalars import Scalar
 
@@ -57,14 +58,18 @@ class Variant(JitFunction):
         if env.compile.compile_only:
             return None
         from fly_run.launch import readers
+        from fly_run.launch.execution import run
 
         program = compiled.program
         assert program is not None, "it was made here"
         arrays, reader = arrays_for(given.values()), readers.choose(self.host.reader)
 
+        held = [one.ctypes.data for one in viewed.values() if hasattr(one, "ctypes")]
+
         def work(opened: Any, image: Any) -> Any:
-            with accessible(opened.device, addresses):
-                return opened.run(program, image, given, viewed, arrays, reader)
+            with opened.turn, accessible(opened.device, addresses, held) as device:
+                module = opened.module(image)
+                return run(program, image, module, device, given, viewed, arrays, reader)
 
         return compiled.on_device(work, viewed.values(), self.device).results
 
@@ -76,6 +81,7 @@ class Variant(JitFunction):
         parameters = reading.signature.parameters_of(self.function)
         values = reading.by_name(self.name, parameters, arguments, named)
         pointers: dict[str, PointerArgument] = {}
+        records: dict[str, Constant] = {}
         plain: dict[str, Any] = {}
         for name, value in values.items():
             value = JitArgumentRegistry.converted(value)
@@ -84,10 +90,14 @@ class Variant(JitFunction):
             if isinstance(value, PointerArgument):
                 pointers[name] = value
                 continue
+            if isinstance(value, Record):
+                records[name] = Constant(value)
+                continue
             if is_array(value):
                 value = DynamicArray(value, name)
             plain[name] = value
         types, viewed = reading.read(self.function, (), plain)
+        types |= records
         given = reading.originals(self.function, parameters, (), plain, viewed)
         for name, one in pointers.items():
             types[name] = one.type

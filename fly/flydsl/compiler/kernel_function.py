@@ -6,7 +6,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 from fly_common.errors import InputError
 from fly_common.record import record
@@ -22,8 +22,30 @@ from fly.flydsl.numbers.operators import NUMBERS
 class KernelFunction(_KernelFunction):
     """The result of `@flyc.kernel`. `owner` is the object that it is a method of."""
 
+    settable: ClassVar[frozenset[str]] = frozenset(("_known_block_size", "name"))
     rules: Any = NUMBERS
     owner: Any = None
+
+    @property
+    def _set(self) -> dict[str, Any]:
+        """What the host function that is traced has assigned to the kernel's attributes."""
+        return tracing.current("a kernel's attribute").scratch.setdefault(("kernel", id(self)), {})
+
+    @property
+    def _known_block_size(self) -> Any:
+        return self._set.get("block", self.block)
+
+    @_known_block_size.setter
+    def _known_block_size(self, value: Sequence[int]) -> None:
+        self._set["block"] = tuple(int(size) for size in (*value, 1, 1)[:3])
+
+    @property
+    def _func(self) -> _Named:
+        return _Named(self)
+
+    @functools.cached_property
+    def _made(self) -> dict[Any, Any]:
+        return {}
 
     def __get__(self, owner: Any, kind: Any = None) -> KernelFunction:
         """As an attribute of an object: its first parameter is the object."""
@@ -41,10 +63,40 @@ class KernelFunction(_KernelFunction):
         if self.owner is not None:
             arguments = (self.owner, *arguments)
         builder = tracing.active()
-        if builder is not None and builder.host:
-            self.rules = builder.rules or NUMBERS
-        call = super().__call__(*arguments, **named)
+        if builder is None or not builder.host:
+            return super().__call__(*arguments, **named)  # refused
+        chosen, rules = self._set, builder.rules or NUMBERS
+        key = chosen.get("name", self.name), chosen.get("block", self.block), rules
+        made = self._made.get(key)
+        if made is None:
+            made = self._made[key] = _KernelAsSet(self.function, key[0], key[1])
+            made.rules = rules
+        call = _KernelFunction.__call__(made, *arguments, **named)
         return KernelLauncher(call, tuple(unit_attrs or ()), value_attrs or {})
+
+
+class _KernelAsSet(_KernelFunction):
+    """A kernel with the attributes that a host function has assigned."""
+
+    rules: Any = NUMBERS
+
+
+class _Named:
+    """The function of a kernel, whose name a host function may assign."""
+
+    settable = frozenset(("__name__",))
+
+    def __init__(self, kernel: KernelFunction):
+        object.__setattr__(self, "_kernel", kernel)
+
+    @property
+    def __name__(self) -> str:
+        return self._kernel._set.get("name", self._kernel.name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "__name__":
+            raise AttributeError(f"{name} of a kernel's function can't be assigned")
+        self._kernel._set["name"] = str(value)
 
 
 class KernelLauncher:

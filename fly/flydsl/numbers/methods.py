@@ -5,8 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_dialect.types import MemRefSpec, PtrSpec
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
+from fly_trace.memory.structs import Record
 from fly_trace.values.conversion import bitcast as scalar_bitcast
 from fly_trace.values.dtypes import BOOL, DType
 from fly_trace.values.elementwise import Elementwise
@@ -189,6 +191,12 @@ _METHODS = {
 _SIGNS = {"int": True, "bool": True, "uint": False, "float": None}
 
 
+def _element(self: Any) -> Any:
+    from fly_dialect import dialect as fly
+
+    return fly.type_of(self.element)
+
+
 def _zero(self: DType) -> Any:
     return 0.0 if self.is_float else 0
 
@@ -216,7 +224,18 @@ _PROPERTIES = {
 }
 
 
+def _fields_of(kind: Any) -> Any:
+    """What a struct is for caches: its class and its values."""
+    names = kind.__fly_fields__
+    values = (getattr(kind, name) for name in names)
+    return type(kind), *(getattr(one, "number", one) for one in values)
+
+
 def _install() -> None:
+    for spec in (PtrSpec, MemRefSpec):
+        spec.element_type = property(_element)  # type: ignore[union-attr]
+        spec.address_space = property(lambda self: self.space)  # type: ignore[union-attr]
+    setattr(Record, "__cache_signature__", _fields_of)  # noqa: B010
     for kind in (Scalar, Vector):
         for name, method in _METHODS.items():
             if not hasattr(kind, name):

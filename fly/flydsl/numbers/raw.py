@@ -72,6 +72,13 @@ def is_spec(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "fly_dialect" and not isinstance(value, type)
 
 
+def spec_of(kind: Any) -> Any:
+    """The type of the fly dialect for a type of MLIR; its text for another type."""
+    from fly_dialect import dialect as fly
+
+    return fly.spec_of(kind) if hasattr(kind, "context") else kind
+
+
 def lower(value: Any) -> Any:
     """The operand of MLIR for a value; anything else unchanged. Lists and tuples item by item."""
     if isinstance(value, Scalar):

@@ -1,9 +1,8 @@
 """Memory that a kernel reaches by an address which is an argument.
 
-The emulator checks each access against the memory that it knows: that of the arrays of a call. For
-an address it is told the memory around it, at the same addresses: the storage of torch's tensor
-that has it, exactly, or else the whole mapping of the operating system. Addresses in memory are not
-followed.
+FlyDSL's kernels take addresses, and read ahead of what they need. So the emulator sees the host's
+memory as a GPU does, whole mappings of the operating system. In strict mode it checks each access
+against the arrays of a call, and for an address against the storage of torch's tensor that has it.
 """
 
 from __future__ import annotations
@@ -79,20 +78,63 @@ def _apart(spans: Iterable[Span]) -> list[Span]:
     return made
 
 
-@contextlib.contextmanager
-def accessible(device: Any, addresses: list[int]) -> Iterator[None]:
-    """Lets kernels on the emulator access the memory around addresses, in the block."""
-    if not addresses or not hasattr(device, "map"):
-        yield
-        return
-    spans = spans_of(addresses)
-    held = []
-    try:
-        for span in spans:
+class HostMemory:
+    """The emulator as a device that sees the host's memory at its own addresses, as a GPU does that
+    can access pageable memory: whole mappings of the operating system. A kernel may read beyond an
+    array, as those of FlyDSL do that fetch ahead; what is not mapped is still a fault."""
+
+    def __init__(self, device: Any, spans: list[Span]):
+        self._device, self._spans, self._held = device, spans, []
+
+    def __enter__(self) -> HostMemory:
+        for span in self._spans:
             size = span.end - span.start
-            device.map(span.start, size, writable=span.writable, label=f"memory at 0x{span.start:x}")
-            held.append(span.start)
-        yield
-    finally:
-        for start in held:
-            device.release(start)
+            label = f"the memory at 0x{span.start:x}"
+            self._device.map(span.start, size, writable=span.writable, label=label)
+            self._held.append(span.start)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        while self._held:
+            self._device.release(self._held.pop())
+
+    def adopt(self, pointer: int, nbytes: int, *, writable: bool = True, label: str = "") -> int:
+        if any(span.start <= pointer and pointer + nbytes <= span.end for span in self._spans):
+            return pointer
+        return self._device.adopt(pointer, nbytes, writable=writable, label=label)
+
+    def adopt_all(self, spans: Any) -> list[int]:
+        return [self.adopt(at, size, writable=write, label=name) for name, at, size, write in spans]
+
+    def release(self, address: int) -> None:
+        if not any(span.start <= address < span.end for span in self._spans):
+            self._device.release(address)
+
+    def release_all(self, addresses: Any) -> None:
+        for address in addresses:
+            self.release(address)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+
+@contextlib.contextmanager
+def accessible(device: Any, addresses: list[int], arrays: list[int]) -> Iterator[Any]:
+    """The device for a launch with these addresses among its arguments, and arrays at others.
+
+    In strict mode each access is checked against the arrays, and the storages of tensors that have
+    an address; else the emulator sees all memory around them.
+    """
+    if not hasattr(device, "map") or not (addresses or arrays):
+        yield device
+        return
+    strict = bool(device.options.strict)
+    spans = spans_of(addresses) if strict else _apart(_around(addresses + arrays))
+    with HostMemory(device, spans) as memory:
+        yield memory
+
+
+def _around(addresses: list[int]) -> list[Span]:
+    """The mappings that hold addresses."""
+    wanted = {one for one in addresses if one > 0}
+    return [span for span in _mappings() if any(span.start <= one < span.end for one in wanted)]

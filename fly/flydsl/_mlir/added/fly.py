@@ -67,14 +67,16 @@ class MmaAtomType:
     get = staticmethod(MmaAtomSpec)
 
 
-def _call(name: str, results: Any, operands: list[Any]) -> Any:
+def _call(name: str, results: Any, operands: list[Any], segmented: bool = False) -> Any:
     builder = tracing.kernel(f"fly.{name}")
     types = [lower(one) for one in results]
     values = [lower(one) for one in operands if one is not None]
     for one in operands:
         if (access := getattr(one, "access", None)) is not None:
             access.reads = access.writes = True
-    op = builder.op(f"fly.{name}", types, values)
+    sizes = ", ".join(str(int(one is not None)) for one in operands)
+    attributes = {"operandSegmentSizes": builder.attribute(f"array<i32: {sizes}>")}
+    op = builder.op(f"fly.{name}", types, values, attributes if segmented else None)
     found = [lift(one) for one in op.results]
     return found[0] if len(found) == 1 else found or None
 
@@ -88,7 +90,7 @@ def copy_atom_call_ssa(
     results: Any, copy_atom: Any, src: Any, dst: Any = None, *, pred: Any = None, **_: Any
 ) -> Any:
     """A copy whose source or destination are values in registers."""
-    return _call("copy_atom_call_ssa", results, [copy_atom, src, dst, pred])
+    return _call("copy_atom_call_ssa", results, [copy_atom, src, dst, pred], True)
 
 
 def mma_atom_call_ssa(results: Any, mma_atom: Any, a: Any, b: Any, c: Any, **_: Any) -> Any:

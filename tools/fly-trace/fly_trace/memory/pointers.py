@@ -295,6 +295,8 @@ def ptrtoint(ptr: Any) -> Scalar:
     """The address: i64 for global memory, i32 for shared memory."""
     from fly_dialect.builders import ops
 
+    if isinstance(ptr, Address):
+        return Scalar(I64, ptr.ssa)
     ptr = pointer(ptr, "fx.ptrtoint")
     builder = tracing.kernel("fx.ptrtoint")
     ptr.access.reads = ptr.access.writes = True  # the address may be used for any access

@@ -111,6 +111,12 @@ class Builder:
             found = self._types[text] = fly.type_of(text, self.context)
         return found
 
+    def load(self, namespace: str) -> None:
+        """Loads a backend's dialect, which must be there before its first op is built."""
+        if namespace in self._unloaded:
+            self._unloaded.remove(namespace)
+            fly.load_upstream(self.context, (namespace,))
+
     def op(
         self,
         name: str,
@@ -119,10 +125,7 @@ class Builder:
         attributes: Mapping[str, ir.Attribute] | None = None,
         regions: int = 0,
     ) -> ir.Operation:
-        namespace = name.partition(".")[0]
-        if namespace in self._unloaded:
-            self._unloaded.remove(namespace)
-            fly.load_upstream(self.context, (namespace,))
+        self.load(name.partition(".")[0])
         return ir.Operation.create(
             name,
             results,
