@@ -61,12 +61,12 @@ def fp8(waves: int, size: tuple[int, int, int], shuffled: bool = False) -> Itera
     yield Comparison("c", c, wanted, 0.1, 0.02)
 
 
-@case("fp4_gemm_4wave 256x256x512", "gemm/fp4_gemm_4wave.py", target="gfx950")
+@case("fp4_gemm_4wave 256x256x1024", "gemm/fp4_gemm_4wave.py", target="gfx950")
 def fp4() -> Iterator[Comparison]:
     from kernels.gemm.fp4_gemm_4wave import compile_fp4_gemm_4w
 
     m = n = 256
-    k = 512
+    k = 1024
     a, scale_a, fine_a = microscaled(m, k, 0)
     b, scale_b, fine_b = microscaled(n, k, 1)
     c = torch.zeros(m, n, dtype=torch.bfloat16)
@@ -77,7 +77,7 @@ def fp4() -> Iterator[Comparison]:
 
 
 @case("mxfp4_preshuffle fp4 40x128x256", "gemm/mxfp4_preshuffle.py", target="gfx950", m=40, n=128, k=256)
-@case("mxfp4_preshuffle fp4 64x64x512", "gemm/mxfp4_preshuffle.py", target="gfx950", m=64, n=64, k=512)
+@case("mxfp4_preshuffle fp4 64x256x512", "gemm/mxfp4_preshuffle.py", target="gfx950", m=64, n=256, k=512)
 def mxfp4(m: int, n: int, k: int) -> Iterator[Comparison]:
     from kernels.gemm.mxfp4_preshuffle import launch_gemm
 
@@ -89,7 +89,7 @@ def mxfp4(m: int, n: int, k: int) -> Iterator[Comparison]:
     held = (out.view(torch.uint8), *given)
     strides = (-1,) * 6
     kinds = ("fp4", "bf16", "fp4")
-    launch_gemm(*map(pointer, held), m, n, stream(), n, k, 32, 64, 256, *kinds, 1, *strides, 0)
+    launch_gemm(*map(pointer, held), m, n, stream(), n, k, 32, 128, 256, *kinds, 1, *strides, 0)
     yield Comparison("c", out, fine_a[:m] @ fine_b.T, 1.0, 0.02)
 
 
@@ -115,4 +115,4 @@ def a16w16(
     }
     gemm_a16w16(a, b, c, bias=added, user_kwargs=asked, layout=layout)
     wanted = a.float() @ b.float() + (0 if added is None else added.float())
-    yield Comparison("c", c, wanted, 0.1, 0.02)
+    yield Comparison("c", c, wanted, 0.1 * split, 0.02)

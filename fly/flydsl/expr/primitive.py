@@ -19,6 +19,7 @@ __all__ = [
     "UniversalFMA",
     "add_offset",
     "get",
+    "get_iter",
     "inttoptr",
     "make_fragment_like",
     "make_ptr",
@@ -74,6 +75,11 @@ def add_offset(ptr: Any, offset: Any) -> Any:
 def inttoptr(result_type: Any, src: Any) -> Any:
     """An address as a pointer."""
     return _language.inttoptr(result_type, lift(src))
+
+
+def get_iter(memref: Any) -> Any:
+    """The iterator of a tensor; a pointer is its own."""
+    return memref if isinstance(memref, Pointer) else _language.get_iter(memref)
 
 
 def get(int_tuple: Any, mode: Any) -> Any:

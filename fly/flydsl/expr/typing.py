@@ -75,8 +75,7 @@ class _VectorKind(type):
         kind = dtype or held.dtype
         if kind.ir != held.dtype.ir:
             tracing.refuse(f"the vector has elements of {held.dtype.name}, not {kind.name}")
-        made = _Vector(held.value, held.shape, kind)
-        return made if shape is None else made.reshape(shape)
+        return _Vector(held.value, (held.numel,) if shape is None else shape, kind)
 
     def __getattr__(cls, name: str) -> Any:
         return getattr(_Vector, name)

@@ -8,6 +8,7 @@ from typing import Any
 from fly_dialect.types import MemRefSpec, PtrSpec
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
+from fly_trace.memory.pointers import Pointer
 from fly_trace.memory.structs import Record
 from fly_trace.values.conversion import bitcast as scalar_bitcast
 from fly_trace.values.dtypes import BOOL, DType
@@ -43,7 +44,7 @@ def _shaped(value: Any, kind: Any) -> tuple[Elementwise, DType, Any]:
     ops = Elementwise(tracing.current("a conversion"), value.numel if vector else None)
 
     def wrap(made: Any) -> Any:
-        return RawVector(made, value.shape, dtype) if vector else raw_scalar(dtype, made)
+        return RawVector(made, (value.numel,), dtype) if vector else raw_scalar(dtype, made)
 
     return ops, dtype, wrap
 
@@ -197,6 +198,12 @@ def _element(self: Any) -> Any:
     return fly.type_of(self.element)
 
 
+def _llvm_ptr(self: Pointer) -> Any:
+    from fly.flydsl.expr.primitive import to_llvm_ptr
+
+    return to_llvm_ptr(self)
+
+
 def _zero(self: DType) -> Any:
     return 0.0 if self.is_float else 0
 
@@ -235,6 +242,7 @@ def _install() -> None:
     for spec in (PtrSpec, MemRefSpec):
         spec.element_type = property(_element)  # type: ignore[union-attr]
         spec.address_space = property(lambda self: self.space)  # type: ignore[union-attr]
+    Pointer.llvm_ptr = property(_llvm_ptr)  # type: ignore[attr-defined]
     setattr(Record, "__cache_signature__", _fields_of)  # noqa: B010
     for kind in (Scalar, Vector):
         for name, method in _METHODS.items():

@@ -297,5 +297,5 @@ def _emit(
 def _index(builder: Builder, size: Any) -> Any:
     if not isinstance(size, Scalar):
         return builder.index(size)
-    wide = convert(size, I64) if size.dtype.bits < 64 else size
+    wide = size if size.dtype.ir == I64.ir else convert(size, I64)
     return builder.one("arith.index_cast", "index", builder.ssa(wide))
