@@ -103,15 +103,15 @@ def sorting(tokens: int, experts: int, top: int) -> Iterator[Comparison]:
     yield Comparison("buffer", buffer, torch.zeros_like(buffer))
 
 
-@case("moe_gemm1 fp8 9x256x128", "moe/moe_gemm_2stage/gemm1.py", kind="fp8")
-@case("moe_gemm1 int8 9x256x128", "moe/moe_gemm_2stage/gemm1.py", kind="int8")
+@case("moe_gemm1 fp8 70x256x128", "moe/moe_gemm_2stage/gemm1.py", kind="fp8")
+@case("moe_gemm1 int8 70x256x128", "moe/moe_gemm_2stage/gemm1.py", kind="int8")
 @case("moe_gemm1 fp8 gfx950", "moe/moe_gemm_2stage/gemm1.py", target="gfx950", kind="fp8")
 def gemm1(kind: str) -> Iterator[Comparison]:
     import flydsl.compiler as flyc
     from flydsl.runtime.device import get_rocm_arch
     from kernels.moe.moe_gemm_2stage import compile_moe_gemm1
 
-    tokens, width, inner, experts, top, tile = 9, 256, 128, 4, 2, 16
+    tokens, width, inner, experts, top, tile = 70, 256, 128, 4, 2, 64
     dtype = torch.int8 if kind == "int8" else FP8[get_rocm_arch()]
     ids, weights = routed(tokens, experts, top)
     x, scale_x = quantized(random(tokens, width), dtype)

@@ -128,7 +128,7 @@ class KernelLauncher:
             sorted((name, _plain(name, value)) for name, value in given.items() if value is not None)
         )
         attributes += tuple((name, True) for name in sorted({*self._units, *(unit_attrs or ())}))
-        self._call.launch(grid, block, smem or 0, stream, attributes)
+        self._call.launch(grid, block, smem, stream, attributes)
 
 
 def _plain(name: str, value: Any) -> int | str:

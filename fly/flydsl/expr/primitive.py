@@ -36,6 +36,8 @@ def element(kind: Any) -> Any:
     """An element type, given as the language's or MLIR's; anything else unchanged."""
     if kind is None or isinstance(kind, (DType, VectorType, PtrSpec)):
         return kind
+    if not hasattr(kind, "context") and hasattr(kind, "ir_type"):
+        kind = kind.ir_type  # a class of the program's that names a type
     parts = vector_parts(kind) if hasattr(kind, "context") else None
     if parts is not None:
         return VectorType(parts[1], parts[0])
@@ -58,8 +60,12 @@ def recast_iter(result_type: Any, src: Any) -> Any:
 
 
 def ptr_load(ptr: Any, result_type: Any = None) -> Any:
-    """The element at a pointer, or a vector of them."""
-    return _language.ptr_load(ptr, element(result_type))
+    """The element at a pointer, or a vector of them; of another type, the bits that are there."""
+    kind = element(result_type)
+    held = getattr(kind, "dtype", kind)
+    if isinstance(held, DType) and isinstance(ptr, Pointer) and held.memory != ptr.spec.element:
+        ptr = _language.recast_iter(held, ptr)
+    return _language.ptr_load(ptr, kind)
 
 
 def ptr_store(value: Any, ptr: Any) -> None:

@@ -105,6 +105,9 @@ def lift(value: Any) -> Any:
     from fly_dialect import dialect as fly
     from fly_dialect.bindings import ir
 
+    if isinstance(value, Op):
+        results = value.results
+        return results[0] if len(results) == 1 else value
     if isinstance(value, ir.OpView | ir.Operation):
         return Op(value)
     if isinstance(value, (list, tuple)):

@@ -56,7 +56,7 @@ def _plain(name: str) -> Any:
         )
         permutation = attribute(blgp, _PERMUTATIONS, "mfma_perm_b")
         make = getattr(_dialect, name)
-        return make(result_type, *map(operand, (a, b, c)), cbsz, abid, permutation)
+        return lift(make(result_type, *map(operand, (a, b, c)), cbsz, abid, permutation))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`rocdl.{name}` of [a, b, c, cbsz, abid, blgp]."
@@ -71,7 +71,7 @@ def _scaled(name: str) -> Any:
         byte_a, scale_a, byte_b, scale_b = [*rest[2:6], *defaults[len(rest[2:6]) :]]
         make = getattr(_dialect, name)
         values = [operand(one) for one in (a, b, c)]
-        return make(
+        made = make(
             result_type,
             *values,
             *formats,
@@ -80,6 +80,7 @@ def _scaled(name: str) -> Any:
             int(known(byte_b)),
             operand(scale_b),
         )
+        return lift(made)
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"`rocdl.{name}` of [a, b, c, formats of a and b, byte, scales, byte, scales]."

@@ -4,15 +4,42 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_trace.core import tracing
+
 from fly.flydsl._mlir.dialects import rocdl as _dialect
 from fly.flydsl.expr.rocdl.universal import known
+from fly.flydsl.numbers.raw import is_value, lift, lower
 
-__all__ = ["s_nop", "s_setprio", "s_wait_asynccnt", "wave_id"]
+__all__ = ["raw_ptr_buffer_atomic_fadd", "s_nop", "s_setprio", "s_wait_asynccnt", "wave_id"]
 
 
 def s_setprio(priority: Any) -> None:
     """Sets the wave's priority, 0 to 3."""
     _dialect.s_setprio(int(known(priority)))
+
+
+def raw_ptr_buffer_atomic_fadd(
+    vdata: Any, rsrc: Any, offset: Any, soffset: Any, aux: Any = None, **named: Any
+) -> None:
+    """Adds floats to memory behind a buffer descriptor."""
+    value = lower(lift(vdata))
+    _dialect.raw_ptr_buffer_atomic_fadd(
+        value.type, value, rsrc, offset, soffset, aux=immediate(aux), **named
+    )
+
+
+def immediate(value: Any) -> Any:
+    """A number that is known while tracing as an attribute of MLIR; what is one already as such.
+    FlyDSL passes some as constants, of which it is the value."""
+    found = known(value)
+    if isinstance(found, int):
+        return tracing.kernel("an instruction").integer(found, "i32")
+    if is_value(found):
+        owner = lower(found).owner
+        if getattr(owner, "name", "") != "arith.constant":
+            tracing.refuse("an immediate operand must be known while tracing")
+        return owner.attributes["value"]
+    return found
 
 
 def s_nop(count: Any) -> None:

@@ -97,13 +97,14 @@ class KernelCall:
         self,
         grid: Any,
         block: Any,
-        smem: Any = 0,
+        smem: Any = None,
         stream: Any = None,
         attributes: Attributes = (),
         **unknown: Any,
     ) -> None:
         """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
-        of dynamic shared memory. `stream` is a stream parameter of the host function; without one
+        of dynamic shared memory, by default those that the kernel's fx.SharedAllocator(static=False)
+        takes. `stream` is a stream parameter of the host function; without one
         launches are in the current stream. `attributes` are attributes of MLIR for the kernel's
         function."""
         if unknown:
@@ -114,15 +115,14 @@ class KernelCall:
         sizes = _sizes("grid", grid)
         blocks = _sizes("block", block)
         static = _static_block(self.kernel, blocks)
-        symbol, accesses = self.module.kernel(
-            self.kernel, self.arguments, static, attributes
-        )
+        traced = self.module.kernel(self.kernel, self.arguments, static, attributes)
         for argument in self.arguments:
             if isinstance(argument.value, Tensor):
-                access = accesses[argument.name]
+                access = traced.accesses[argument.name]
                 argument.value.access.reads |= access.reads
                 argument.value.access.writes |= access.writes
-        _emit(self.builder, symbol, sizes, blocks, smem, self.arguments, ssa_of(stream))
+        smem = traced.shared if smem is None else smem
+        _emit(self.builder, traced.symbol, sizes, blocks, smem, self.arguments, ssa_of(stream))
 
 
 def prepare(
@@ -270,8 +270,6 @@ def _emit(
     sizes = [_index(builder, size) for size in (*grid, *block)]
     operands = [*sizes]
     has_shared = 0
-    if smem is None:
-        smem = 0
     if isinstance(smem, Scalar) and smem.dtype.is_integer:
         operands.append(builder.ssa(convert(smem, I32)))
         has_shared = 1

@@ -45,6 +45,7 @@ class TracedKernel(NamedTuple):
     symbol: str
     accesses: dict[str, Access]
     seen: Snapshot
+    shared: int  # bytes of dynamic shared memory that it allocates
 
 
 @record(frozen=False)
@@ -142,9 +143,8 @@ class ModuleTrace:
         arguments: tuple[Argument, ...],
         block: Any,
         attributes: Attributes = (),
-    ) -> tuple[str, dict[str, Access]]:
-        """The symbol of a kernel for these arguments, and its access to each tensor. A kernel is
-        traced once for each combination of types, constants, static block size and attributes."""
+    ) -> TracedKernel:
+        """The kernel for these arguments. A kernel is traced once for each combination of types, constants, static block size and attributes."""
         key = (id(kernel), block, tuple(argument.key for argument in arguments), attributes)
         known = self.known.get(key)
         # Objects it can reach may have changed, such as the host function's variables.
@@ -152,9 +152,11 @@ class ModuleTrace:
             constants = [argument.value for argument in arguments if not argument.passed]
             seen = snapshots.of_function(kernel.function, constants, self.world)
             symbol = self._symbol(kernel.name)
-            accesses = self._trace_kernel(symbol, kernel, arguments, block, attributes, seen)
-            known = self.known[key] = TracedKernel(symbol, accesses, seen)
-        return known.symbol, known.accesses
+            accesses, shared = self._trace_kernel(
+                symbol, kernel, arguments, block, attributes, seen
+            )
+            known = self.known[key] = TracedKernel(symbol, accesses, seen, shared)
+        return known
 
     def _symbol(self, name: str) -> str:
         count, symbol = 0, name
@@ -172,7 +174,7 @@ class ModuleTrace:
         block: Any,
         extra: Attributes,
         seen: Snapshot,
-    ) -> dict[str, Access]:
+    ) -> tuple[dict[str, Access], int]:
         at = self.locations.at(definition(kernel.function))
         passed = [argument for argument in arguments if argument.passed]
         kinds = [passed_type(argument.value) for argument in passed]
@@ -216,7 +218,7 @@ class ModuleTrace:
             error.related = ()  # not the launch, as for other errors in a kernel
             raise error
         ir.Operation.create("gpu.return", loc=at, ip=ir.InsertionPoint(body))
-        return accesses
+        return accesses, max((one.allocated_bytes for one in builder.arenas), default=0)
 
     def _function(
         self,
