@@ -136,9 +136,20 @@ def _plain(name: str, value: Any) -> int | str:
     found = value if number is None else number
     if isinstance(found, (int, str)):
         return found
+    if isinstance(found, (list, tuple)):
+        return f"[{', '.join(map(_text, found))}]"
     if hasattr(found, "type") or hasattr(found, "context"):
         return str(found)
     raise InputError(f"value_attrs[{name!r}] must be a number or text, not {tracing.describe(value)}")
+
+
+def _text(value: Any) -> str:
+    """An item of a list as the text of an attribute."""
+    import json
+
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_text, value))}]"
+    return json.dumps(value) if isinstance(value, str) else str(value)
 
 
 def kernel(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 from fly_trace.core import tracing
@@ -10,7 +11,7 @@ from fly.flydsl._mlir.dialects import rocdl as _dialect
 from fly.flydsl.expr.rocdl.universal import known
 from fly.flydsl.numbers.raw import is_value, lift, lower
 
-__all__ = ["raw_ptr_buffer_atomic_fadd", "s_nop", "s_setprio", "s_wait_asynccnt", "wave_id"]
+__all__ = ["raw_ptr_buffer_atomic_fadd", "raw_ptr_buffer_load_lds", "s_nop", "s_setprio", "s_wait_asynccnt", "wave_id"]
 
 
 def s_setprio(priority: Any) -> None:
@@ -26,6 +27,32 @@ def raw_ptr_buffer_atomic_fadd(
     _dialect.raw_ptr_buffer_atomic_fadd(
         value.type, value, rsrc, offset, soffset, aux=immediate(aux), **named
     )
+
+
+def raw_ptr_buffer_load_lds(
+    rsrc: Any,
+    lds_ptr: Any,
+    size: Any,
+    voffset: Any,
+    soffset: Any,
+    offset: Any,
+    aux: Any = None,
+    **named: Any,
+) -> Any:
+    """Copies memory behind a buffer descriptor to LDS."""
+    fixed = {"size": immediate(size), "offset": immediate(offset), "aux": immediate(aux)}
+    operands = {"rsrc": rsrc, "voffset": voffset, "soffset": soffset}
+    return built("raw_ptr_buffer_load_lds", {**operands, "lds_ptr": lds_ptr, **fixed}, named)
+
+
+def built(name: str, given: dict[str, Any], named: dict[str, Any]) -> Any:
+    """Calls a builder of the dialect by the names of its parameters, whatever their order and
+    spelling in these bindings."""
+    builder = getattr(_dialect, name)
+    own = inspect.signature(builder.function).parameters
+    plain = {one.replace("_", "").lower(): one for one in own}
+    chosen = {plain[key.replace("_", "").lower()]: value for key, value in given.items()}
+    return builder(**{key: value for key, value in chosen.items() if value is not None}, **named)
 
 
 def immediate(value: Any) -> Any:

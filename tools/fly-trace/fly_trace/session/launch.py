@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 MOST_WORK_ITEMS = 1024  # per workgroup, on every target
 
 
-# Attributes of a kernel's function by name: integers, strings, and True for a unit attribute.
+# Attributes of a kernel's function by name: integers, strings, and True for a unit attribute. Text
+# that begins with # or [ is an attribute's own.
 Attributes = tuple[tuple[str, int | str], ...]
 
 
@@ -46,7 +47,7 @@ def attribute_of(value: int | str) -> ir.Attribute:
         return ir.UnitAttr.get()
     if isinstance(value, int):
         return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
-    return ir.Attribute.parse(value) if value[:1] == "#" else ir.StringAttr.get(value)
+    return ir.Attribute.parse(value) if value[:1] in "#[" else ir.StringAttr.get(value)
 
 
 @record
