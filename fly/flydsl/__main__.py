@@ -32,7 +32,9 @@ def main() -> int:
             sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
             runpy.run_path(arguments[0], run_name="__main__")
     except FlyError as error:
-        print(f"fly.flydsl: {error.format()}" if hasattr(error, "format") else error, file=sys.stderr)
+        print(
+            f"fly.flydsl: {error.format()}" if hasattr(error, "format") else error, file=sys.stderr
+        )
         return getattr(error, "exit_code", 1)
     return 0
 

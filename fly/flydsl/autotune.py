@@ -204,7 +204,9 @@ class Autotuner:
         folder = os.environ.get("FLYDSL_AUTOTUNE_CONFIG_DIR")
         if folder is None or self.artifact_name is None:
             if required:
-                raise UsageError("FLYDSL_AUTOTUNE_CONFIG_DIR and artifact_name say where winners are")
+                raise UsageError(
+                    "FLYDSL_AUTOTUNE_CONFIG_DIR and artifact_name say where winners are"
+                )
             return None
         return Path(folder) / f"{self.artifact_name}.json", self._make_key(args, kwargs)
 

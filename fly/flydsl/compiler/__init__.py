@@ -12,7 +12,13 @@ if TYPE_CHECKING:
     from fly.flydsl.compiler.kernel_function import kernel as kernel
 
 _HOMES = {
-    "backends": ("BaseBackend", "GPUTarget", "compile_backend_name", "get_backend", "register_backend"),
+    "backends": (
+        "BaseBackend",
+        "GPUTarget",
+        "compile_backend_name",
+        "get_backend",
+        "register_backend",
+    ),
     "jit_argument": ("JitArgumentRegistry", "from_c_void_p", "from_dlpack", "from_torch_tensor"),
     "jit_function": ("CompiledFunction", "compile", "jit"),
     "kernel_function": ("kernel",),

@@ -41,7 +41,7 @@ class ReplaceIfWithDispatch:
         def run(function: Callable[..., Any] | None) -> Any:
             if function is None:
                 return _packed(values)
-            return _packed(_values(call(function, *values), len(names)))
+            return _packed(_values(call(function, *values), names, values))
 
         def packed(found: list[Any]) -> Any:
             return found[0] if len(names) == 1 else tuple(found) if names else None
@@ -63,14 +63,13 @@ class ReplaceIfWithDispatch:
         return packed(found)
 
 
-def _values(result: Any, count: int) -> list[Any]:
-    if count == 0:
-        return []
-    if count == 1 and not isinstance(result, (tuple, list)):
-        return [result]
+def _values(result: Any, names: Sequence[str], before: list[Any]) -> list[Any]:
+    """The values that a branch returns: nothing keeps all, a dictionary those that it lacks."""
+    if result is None or not names:
+        return before
     if isinstance(result, dict):
-        return list(result.values())
-    found = list(result)
-    if len(found) != count:
-        raise TypeError(f"a branch returns {len(found)} values, but there are {count} names")
+        return [result.get(name, value) for name, value in zip(names, before, strict=True)]
+    found = list(result) if isinstance(result, (tuple, list)) else [result]
+    if len(found) != len(names):
+        raise TypeError(f"a branch returns {len(found)} values, but there are {len(names)} names")
     return found

@@ -125,7 +125,9 @@ class KernelLauncher:
             x, y, z = (*cluster, 1, 1)[:3]
             given["rocdl.cluster_dims"] = f"{x},{y},{z}"
         attributes = tuple(
-            sorted((name, _plain(name, value)) for name, value in given.items() if value is not None)
+            sorted(
+                (name, _plain(name, value)) for name, value in given.items() if value is not None
+            )
         )
         attributes += tuple((name, True) for name in sorted({*self._units, *(unit_attrs or ())}))
         self._call.launch(grid, block, smem, stream, attributes)
@@ -140,7 +142,9 @@ def _plain(name: str, value: Any) -> int | str:
         return f"[{', '.join(map(_text, found))}]"
     if hasattr(found, "type") or hasattr(found, "context"):
         return str(found)
-    raise InputError(f"value_attrs[{name!r}] must be a number or text, not {tracing.describe(value)}")
+    raise InputError(
+        f"value_attrs[{name!r}] must be a number or text, not {tracing.describe(value)}"
+    )
 
 
 def _text(value: Any) -> str:

@@ -65,7 +65,9 @@ def construct_from_ir_values(kind: Any, like: Any, values: list[Any]) -> Any:
 def get_ir_types(value: Any) -> list[Any]:
     """The types in MLIR of the values in a tree."""
     own = getattr(value, "__get_ir_types__", None)
-    return list(own()) if own is not None else [lower(one).type for one in extract_to_ir_values(value)]
+    return (
+        list(own()) if own is not None else [lower(one).type for one in extract_to_ir_values(value)]
+    )
 
 
 def dsl_size_of(kind: Any) -> int:

@@ -15,7 +15,14 @@ from fly.flydsl._mlir.dialects import gpu as _dialect
 from fly.flydsl.numbers.operators import typed
 from fly.flydsl.numbers.raw import RawScalar, lift
 
-__all__ = ["num_warp_threads", "shuffle", "shuffle_down", "shuffle_idx", "shuffle_up", "shuffle_xor"]
+__all__ = [
+    "num_warp_threads",
+    "shuffle",
+    "shuffle_down",
+    "shuffle_idx",
+    "shuffle_up",
+    "shuffle_xor",
+]
 
 
 def thread_id(dimension: Any = "x") -> Any:

@@ -17,7 +17,9 @@ def dsl_loc_tracing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def dsl_wrap_result(target: Any = None) -> Any:
     """Values of MLIR as values of the language: so are the results of builders already."""
-    return target if callable(target) and not isinstance(target, type) else lambda function: function
+    return (
+        target if callable(target) and not isinstance(target, type) else lambda function: function
+    )
 
 
 def capture_user_location() -> Any:

@@ -9,6 +9,7 @@ import fly_trace.expr as _language
 from fly_dialect.types import PtrSpec
 from fly_trace.core import tracing
 from fly_trace.memory.pointers import Pointer
+from fly_trace.memory.tensors import Tensor
 from fly_trace.values.dtypes import DType
 from fly_trace.values.vectors import VectorType
 
@@ -18,6 +19,8 @@ from fly.flydsl.numbers.types import dtype_of, vector_parts
 __all__ = [
     "UniversalFMA",
     "add_offset",
+    "copy",
+    "copy_atom_call",
     "get",
     "get_iter",
     "inttoptr",
@@ -42,6 +45,31 @@ def element(kind: Any) -> Any:
     if parts is not None:
         return VectorType(parts[1], parts[0])
     return dtype_of(kind) or kind
+
+
+def copy(copy_atom: Any, src: Any, dst: Any, *, pred: Any = None, **state: Any) -> None:
+    """Copies a view, atom by atom. Registers of another element type take the bits."""
+    _language.copy(copy_atom, *_of_one_type(src, dst), pred=pred, **state)
+
+
+def copy_atom_call(copy_atom: Any, src: Any, dst: Any, *, pred: Any = None) -> None:
+    """Executes a copy instruction once, on bits as `copy`."""
+    _language.copy_atom_call(copy_atom, *_of_one_type(src, dst), pred=pred)
+
+
+def _of_one_type(src: Any, dst: Any) -> tuple[Any, Any]:
+    """Two tensors of a copy. If their types differ and one is in registers, that one is seen as
+    elements of the other's type."""
+    if not (isinstance(src, Tensor) and isinstance(dst, Tensor)) or src.dtype == dst.dtype:
+        return src, dst
+    if src.spec.space == "register":
+        return _seen_as(src, dst.dtype), dst
+    return src, _seen_as(dst, src.dtype) if dst.spec.space == "register" else dst
+
+
+def _seen_as(registers: Tensor, dtype: DType) -> Tensor:
+    layout = _language.recast_layout(registers.layout, registers.dtype.bits, dtype.bits)
+    return _language.make_view(_language.recast_iter(dtype, _language.get_iter(registers)), layout)
 
 
 def make_fragment_like(tensor: Any, dtype: Any = None) -> Any:

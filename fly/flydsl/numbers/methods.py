@@ -85,9 +85,7 @@ def _binary(op: str) -> Any:
 
 def _math(name: str) -> Any:
     def method(self: Any, *, fastmath: Any = None) -> Any:
-        ops = Elementwise(
-            tracing.current(name), self.numel if isinstance(self, Vector) else None
-        )
+        ops = Elementwise(tracing.current(name), self.numel if isinstance(self, Vector) else None)
         made = ops.op(f"math.{name}", self.dtype, lower(self), **of_op(ops.builder, fastmath))
         if isinstance(self, Vector):
             return Vector(made, self.shape, self.dtype)

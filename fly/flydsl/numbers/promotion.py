@@ -58,6 +58,7 @@ def of_operation(operation: str, a: DType, b: DType) -> DType:
         tracing.refuse(f"a bitwise operation takes integers, not {found.name}")
     if not is_computed(found):
         tracing.refuse(
-            f"{found.name} is a type for storage, without arithmetic", "convert it: x.to(fx.Float32)"
+            f"{found.name} is a type for storage, without arithmetic",
+            "convert it: x.to(fx.Float32)",
         )
     return found

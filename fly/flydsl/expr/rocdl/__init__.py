@@ -14,7 +14,18 @@ from typing import Any
 from fly_trace.backends.amd import rocdl as _language
 
 _HOMES = ("matrix", "moves", "inline_asm", "universal", "cdna5")
-_MODULES = ("cdna3", "cdna4", "cdna5", "cluster", "enum", "inline_asm", "rdna3", "rdna4", "tdm_ops", "universal")
+_MODULES = (
+    "cdna3",
+    "cdna4",
+    "cdna5",
+    "cluster",
+    "enum",
+    "inline_asm",
+    "rdna3",
+    "rdna4",
+    "tdm_ops",
+    "universal",
+)
 
 
 def __getattr__(name: str) -> Any:

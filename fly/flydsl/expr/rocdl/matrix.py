@@ -1,6 +1,6 @@
 """Matrix instructions as FlyDSL builds them: a result type and a list of operands.
 
-    rocdl.mfma_f32_16x16x16f16(T.f32x4, [a, b, c, 0, 0, 0])
+rocdl.mfma_f32_16x16x16f16(T.f32x4, [a, b, c, 0, 0, 0])
 """
 
 from __future__ import annotations
@@ -83,7 +83,9 @@ def _scaled(name: str) -> Any:
         return lift(made)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"`rocdl.{name}` of [a, b, c, formats of a and b, byte, scales, byte, scales]."
+    function.__doc__ = (
+        f"`rocdl.{name}` of [a, b, c, formats of a and b, byte, scales, byte, scales]."
+    )
     return function
 
 

@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from fly_trace.core import tracing
+from fly_trace.values.dtypes import Uint32
 
+from fly.flydsl._mlir.dialects import llvm
 from fly.flydsl._mlir.dialects import rocdl as _dialect
 from fly.flydsl.expr.rocdl.universal import known
 from fly.flydsl.numbers.raw import is_value, lift, lower
 
-__all__ = ["raw_ptr_buffer_atomic_fadd", "raw_ptr_buffer_load_lds", "s_nop", "s_setprio", "s_wait_asynccnt", "wave_id"]
+__all__ = [
+    "perm_b32",
+    "raw_ptr_buffer_atomic_fadd",
+    "raw_ptr_buffer_load_lds",
+    "s_nop",
+    "s_setprio",
+    "s_wait_asynccnt",
+    "wave_id",
+]
 
 
 def s_setprio(priority: Any) -> None:
@@ -40,19 +49,15 @@ def raw_ptr_buffer_load_lds(
     **named: Any,
 ) -> Any:
     """Copies memory behind a buffer descriptor to LDS."""
-    fixed = {"size": immediate(size), "offset": immediate(offset), "aux": immediate(aux)}
-    operands = {"rsrc": rsrc, "voffset": voffset, "soffset": soffset}
-    return built("raw_ptr_buffer_load_lds", {**operands, "lds_ptr": lds_ptr, **fixed}, named)
+    operands = (rsrc, lds_ptr, size, voffset, soffset, offset)
+    return _dialect.raw_ptr_buffer_load_lds(*operands, aux=immediate(aux), **named)
 
 
-def built(name: str, given: dict[str, Any], named: dict[str, Any]) -> Any:
-    """Calls a builder of the dialect by the names of its parameters, whatever their order and
-    spelling in these bindings."""
-    builder = getattr(_dialect, name)
-    own = inspect.signature(builder.function).parameters
-    plain = {one.replace("_", "").lower(): one for one in own}
-    chosen = {plain[key.replace("_", "").lower()]: value for key, value in given.items()}
-    return builder(**{key: value for key, value in chosen.items() if value is not None}, **named)
+def perm_b32(high: Any, low: Any, selector: Any) -> Any:
+    """Four bytes of eight: byte i is the one that byte i of `selector` numbers, from 0 in `low` to
+    7 in `high`."""
+    operands = [Uint32(one) for one in (high, low, selector)]
+    return llvm.call_intrinsic(Uint32, "llvm.amdgcn.perm", operands, [], [])
 
 
 def immediate(value: Any) -> Any:

@@ -141,9 +141,7 @@ def flags() -> int:
     return word | 1 << 24 | 2 << 28 if is_rdna_arch() else word
 
 
-def make_buffer_tensor(
-    tensor: Any, max_size: bool = True, *, num_records_bytes: Any = None
-) -> Any:
+def make_buffer_tensor(tensor: Any, max_size: bool = True, *, num_records_bytes: Any = None) -> Any:
     """The tensor with a buffer descriptor: loads beyond its bytes give 0, stores are dropped.
     With `max_size`, its bytes are all memory; otherwise those of its layout."""
     if num_records_bytes is None:
@@ -156,5 +154,3 @@ def get_buffer_rsrc(ptr: Any) -> Any:
     builder = tracing.kernel("fx.rocdl.get_buffer_rsrc")
     kind = builder.type("!llvm.ptr<8>")
     return lift(builder.op("fly_rocdl.get_buffer_rsrc", [kind], [ptr.value(builder)]).results[0])
-
-

@@ -53,6 +53,8 @@ class Container:
     value: Any
     attributes: frozenset[str] = frozenset()
     order: tuple[str, ...] = ()
+    absent: frozenset[str] = frozenset()  # attributes that only an iteration has
+    others: Mapping[str, Any] = field(default_factory=dict)  # those that are not carried
 
     def read(self, others: dict[int, Any]) -> Any:
         """The contents, with other containers as they are."""
@@ -66,12 +68,22 @@ class Container:
         if type(value) is dict:
             return {key: part(one) for key, one in value.items()}
         held = object_fields.read(value)
+        self._check_others(held)
         late = sorted(self.attributes.union(held).difference(self.order))
         return Fields(
             (name, part(one) if name in self.attributes else _Held(one))
             for name in (*self.order, *late)
+            if name not in self.absent
             if (one := held.get(name, MISSING)) is not MISSING or name in self.attributes
         )
+
+    def _check_others(self, held: dict[str, Any]) -> None:
+        """Has a branch or loop carry what one inside it has changed."""
+        for name, before in self.others.items():
+            if held.get(name, MISSING) is not before:
+                error = ContainerChanged(f"a branch or loop changes {self.name}.{name}")
+                error.container, error.name, error.attributes = self.value, self.name, (name,)
+                raise error
 
     def write(self, state: Any) -> None:
         value = self.value
@@ -179,7 +191,7 @@ def _whole(error: ContainerChanged, known: frozenset[str]) -> Container:
     if type(value) in (list, dict):
         return Container(name, value)
     order = tuple(object_fields.read(value))
-    return Container(name, value, known.union(order, error.attributes), order)
+    return Container(name, value, known.union(error.attributes or order), order)
 
 
 def retried(
@@ -189,6 +201,7 @@ def retried(
     names: tuple[str, ...],
     live: int,
     build: Callable[[Variables], None],
+    is_loop: bool = True,
 ) -> None:
     """Calls `build` with the variables of a dynamic branch or loop. If a function that it calls
     assigns to an item of a container from before it, the branch or loop is traced again, with the
@@ -198,7 +211,7 @@ def retried(
     changed: dict[int, frozenset[str]] = {}  # containers by id, and their attributes
     types: Types = {}
     while True:
-        with carried(roots, get, put, names, live, changed) as variables:
+        with carried(roots, get, put, names, live, changed, is_loop) as variables:
             own = replace(variables, types=types)
             if builder is None:
                 build(own)
@@ -246,6 +259,16 @@ def _outer(builder: Builder, container: Any, copies: int) -> Any:
     return container
 
 
+def _entered(container: Container, is_loop: bool) -> Container:
+    """The container with its attributes when the branch or loop starts."""
+    if not container.attributes:
+        return container
+    held = object_fields.read(container.value)
+    new = container.attributes.difference(held) if is_loop else frozenset[str]()
+    others = {name: one for name, one in held.items() if name not in container.attributes}
+    return replace(container, absent=new, others=others)
+
+
 class ContainerChanged(TracedAgain):
     """An item of a container from before a dynamic branch or loop, `region`, is assigned to."""
 
@@ -262,11 +285,13 @@ def carried(
     names: tuple[str, ...],
     live: int,
     changed: Mapping[int, frozenset[str]],
+    is_loop: bool = True,
 ) -> Iterator[Variables]:
     """The variables of a dynamic branch or loop, with the contents of containers that its
     statements assign to, and of those that functions change: `changed` has the ids of those that
     are known to, and what is carried around the branch or loop may be among them too. Of the
-    latter, the value of a variable that the branch or loop assigns is carried as a variable."""
+    latter, the value of a variable that the branch or loop assigns is carried as a variable. An
+    attribute that an object lacks before a loop is each iteration's own."""
     containers = find(roots, names)
     builder = tracing.active()
     if builder is not None and builder.shared:
@@ -283,6 +308,7 @@ def carried(
     if not containers or builder is None:
         yield Variables(get, put, names, live)
         return
+    containers = [_entered(one, is_loop) for one in containers]
     count = len(containers)
     builder.assigned.update((id(one.value), one.value) for one in containers)
     others = {id(one.value): one.value for one in containers}
