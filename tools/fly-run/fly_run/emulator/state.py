@@ -69,6 +69,7 @@ FAULTS = (
     "trap",
     "register index",  # relative addressing beyond the allocated registers
     "aperture",  # a flat access that its memory does not support
+    "inactive lanes",  # an instruction that is known with all lanes only
     "observer",  # an observer in Python stopped the launch
 )
 FAULT = {name: number for number, name in enumerate(FAULTS)}

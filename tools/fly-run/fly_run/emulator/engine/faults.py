@@ -94,6 +94,8 @@ def describe(
         what = f"private memory fault: {access}: each work item has {scratch} bytes"
     elif kind == "register index":
         what = "a relative register number is beyond the allocated registers"
+    elif kind == "inactive lanes":
+        what = "with bound_ctrl, this instruction is supported only with all lanes active"
     elif kind == "end of code":
         what = "control ran past the end of the code"
     else:
