@@ -29,12 +29,58 @@ def attended(
 
 
 @case("flash_attn bf16 causal 100", FILES["generic"], kind="bf16", length=100, causal=True)
-@case("flash_attn f16 128 grouped", FILES["generic"], kind="f16", length=128, causal=False, heads=4, kv=2)
+@case(
+    "flash_attn f16 128 grouped",
+    FILES["generic"],
+    kind="f16",
+    length=128,
+    causal=False,
+    heads=4,
+    kv=2,
+)
 @case("flash_attn f16 d64 77", FILES["generic"], kind="f16", length=77, causal=False, width=64)
-@case("flash_attn bf16 gfx950 130", FILES["generic"], target="gfx950", kind="bf16", length=130, causal=True)
-@case("flash_attn bf16 dualwave 512", FILES["wave"], target="gfx950", kind="bf16", length=512, causal=True, heads=1, kv=1, batch=1)
-@case("flash_attn f16 dualwave 600", FILES["wave"], target="gfx950", kind="f16", length=600, causal=False, heads=1, kv=1, batch=1)
-@case("flash_attn splits 768", FILES["wave"], target="gfx950", kind="bf16", length=768, causal=False, heads=1, kv=1, batch=1, num_kv_splits=2)
+@case(
+    "flash_attn bf16 gfx950 130",
+    FILES["generic"],
+    target="gfx950",
+    kind="bf16",
+    length=130,
+    causal=True,
+)
+@case(
+    "flash_attn bf16 dualwave 512",
+    FILES["wave"],
+    target="gfx950",
+    kind="bf16",
+    length=512,
+    causal=True,
+    heads=1,
+    kv=1,
+    batch=1,
+)
+@case(
+    "flash_attn f16 dualwave 600",
+    FILES["wave"],
+    target="gfx950",
+    kind="f16",
+    length=600,
+    causal=False,
+    heads=1,
+    kv=1,
+    batch=1,
+)
+@case(
+    "flash_attn splits 768",
+    FILES["wave"],
+    target="gfx950",
+    kind="bf16",
+    length=768,
+    causal=False,
+    heads=1,
+    kv=1,
+    batch=1,
+    num_kv_splits=2,
+)
 def flash(
     kind: str,
     length: int,

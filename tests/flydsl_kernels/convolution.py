@@ -13,9 +13,31 @@ from flydsl_kernels.case import Comparison, case, random
 BF16 = torch.bfloat16
 
 
-@case("conv3d 16ch 3x3x3 padded", "conv/conv3d_implicit.py", target="gfx950", size=(1, 16, 3, 6, 7, 40), kernel=3, padding=1)
-@case("conv3d 5ch stride 2", "conv/conv3d_implicit.py", target="gfx950", size=(2, 5, 4, 7, 9, 33), kernel=3, padding=1, stride=2)
-@case("conv3d 64ch 1x3x3", "conv/conv3d_implicit.py", target="gfx950", size=(1, 64, 2, 5, 8, 64), kernel=(1, 3, 3), padding=(0, 1, 1))
+@case(
+    "conv3d 16ch 3x3x3 padded",
+    "conv/conv3d_implicit.py",
+    target="gfx950",
+    size=(1, 16, 3, 6, 7, 40),
+    kernel=3,
+    padding=1,
+)
+@case(
+    "conv3d 5ch stride 2",
+    "conv/conv3d_implicit.py",
+    target="gfx950",
+    size=(2, 5, 4, 7, 9, 33),
+    kernel=3,
+    padding=1,
+    stride=2,
+)
+@case(
+    "conv3d 64ch 1x3x3",
+    "conv/conv3d_implicit.py",
+    target="gfx950",
+    size=(1, 64, 2, 5, 8, 64),
+    kernel=(1, 3, 3),
+    padding=(0, 1, 1),
+)
 def conv3d(size: Any, kernel: Any, padding: Any = 0, stride: int = 1) -> Iterator[Comparison]:
     from kernels.conv.conv3d_implicit import conv3d_implicit
 
@@ -29,8 +51,21 @@ def conv3d(size: Any, kernel: Any, padding: Any = 0, stride: int = 1) -> Iterato
     yield Comparison("y", y, wanted, 0.06, 0.02)
 
 
-@case("conv3d_fp8 128ch 1x1x1", "conv/conv3d_implicit_fp8.py", target="gfx950", size=(1, 128, 2, 9, 9, 128), kernel=1)
-@case("conv3d_fp8 96ch 1x3x3", "conv/conv3d_implicit_fp8.py", target="gfx950", size=(1, 128, 1, 6, 6, 96), kernel=(1, 3, 3), padding=(0, 1, 1))
+@case(
+    "conv3d_fp8 128ch 1x1x1",
+    "conv/conv3d_implicit_fp8.py",
+    target="gfx950",
+    size=(1, 128, 2, 9, 9, 128),
+    kernel=1,
+)
+@case(
+    "conv3d_fp8 96ch 1x3x3",
+    "conv/conv3d_implicit_fp8.py",
+    target="gfx950",
+    size=(1, 128, 1, 6, 6, 96),
+    kernel=(1, 3, 3),
+    padding=(0, 1, 1),
+)
 def conv3d_fp8(size: Any, kernel: Any, padding: Any = 0) -> Iterator[Comparison]:
     from kernels.conv.conv3d_implicit_fp8 import conv3d_implicit_fp8
 

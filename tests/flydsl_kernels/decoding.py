@@ -105,3 +105,29 @@ def qk_norm_rope(quant: bool, group: int = 512) -> Iterator[Comparison]:
     yield Comparison("q", plain(q_out, q_scale), wanted(q, 1.0), *close)
     kv_wanted = wanted(kv[:, None], weight.double())[:, 0]
     yield Comparison("kv", plain(kv_out, kv_scale), kv_wanted, *close)
+
+
+@case("swa 512 window 200", "attention/swa_gfx950.py", target="gfx950")
+def swa() -> Iterator[Comparison]:
+    import flydsl.expr as fx
+    from kernels.attention.swa_gfx950 import build_gqa_attn
+
+    length, heads, kv_heads, width, left = 512, 2, 1, 128, 200
+    q = random(1, length, heads, width, dtype=torch.bfloat16)
+    k, v = (random(1, length, kv_heads, width, seed=n, dtype=q.dtype) for n in (1, 2))
+    out = torch.zeros_like(q)
+    launch = build_gqa_attn(
+        ATTN_B=1, ATTN_H=heads, ATTN_H_KV=kv_heads, ATTN_D=width, sliding_window=(left, 0)
+    )
+    stream = fx.Stream(torch.cuda.current_stream())
+    flat = (one.reshape(-1) for one in (q, k, v, out))
+    arguments = (
+        *flat, heads * width, kv_heads * width, kv_heads * width, heads * width, length, length, stream,
+    )  # fmt: skip
+    launch.compile(*arguments)(*arguments)
+    rows = torch.arange(length)
+    away = rows[:, None] - rows[None]
+    scores = torch.einsum("bqhd,bkgd->bhqk", q.double(), k.double()) / width**0.5
+    scores = scores.masked_fill((away < 0) | (away > left), -torch.inf)
+    wanted = torch.einsum("bhqk,bkgd->bqhd", torch.softmax(scores, 3), v.double())
+    yield Comparison("out", out, wanted, 0.02, 0.02)

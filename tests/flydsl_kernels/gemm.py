@@ -45,16 +45,47 @@ KINDS = {"fp16": torch.float16, "bf16": torch.bfloat16, "int8": torch.int8}
 @case("preshuffle_gemm bf16 48x64x512", "gemm/preshuffle_gemm.py", kind="bf16", m=48, n=64, k=512)
 @case("preshuffle_gemm fp8 33x128x512", "gemm/preshuffle_gemm.py", kind="fp8", m=33, n=128, k=512)
 @case("preshuffle_gemm int8 16x128x512", "gemm/preshuffle_gemm.py", kind="int8", m=16, n=128, k=512)
-@case("preshuffle_gemm bf16 gfx950", "gemm/preshuffle_gemm.py", target="gfx950", kind="bf16", m=33, n=64, k=512)
-@case("preshuffle_gemm fp8 gfx950", "gemm/preshuffle_gemm.py", target="gfx950", kind="fp8", m=16, n=64, k=512)
-@case("preshuffle_gemm fp16 bias_relu", "gemm/preshuffle_gemm.py", kind="fp16", m=20, n=64, k=256, epilogue="bias_relu")
+@case(
+    "preshuffle_gemm bf16 gfx950",
+    "gemm/preshuffle_gemm.py",
+    target="gfx950",
+    kind="bf16",
+    m=33,
+    n=64,
+    k=512,
+)
+@case(
+    "preshuffle_gemm fp8 gfx950",
+    "gemm/preshuffle_gemm.py",
+    target="gfx950",
+    kind="fp8",
+    m=16,
+    n=64,
+    k=512,
+)
+@case(
+    "preshuffle_gemm fp16 bias_relu",
+    "gemm/preshuffle_gemm.py",
+    kind="fp16",
+    m=20,
+    n=64,
+    k=256,
+    epilogue="bias_relu",
+)
 def preshuffle(kind: str, m: int, n: int, k: int, epilogue: str = "none") -> Iterator[Comparison]:
     from flydsl.runtime.device import get_rocm_arch
     from kernels.gemm.preshuffle_gemm import compile_preshuffle_gemm
 
     tile_k = 256 if kind in ("fp8", "int8") else 128
     launch = compile_preshuffle_gemm(
-        N=n, K=k, tile_m=16, tile_n=64, tile_k=tile_k, in_dtype=kind, out_dtype="bf16", epilogue=epilogue
+        N=n,
+        K=k,
+        tile_m=16,
+        tile_n=64,
+        tile_k=tile_k,
+        in_dtype=kind,
+        out_dtype="bf16",
+        epilogue=epilogue,
     )
     dtype = KINDS.get(kind, FP8[get_rocm_arch()])
     a, b = random(m, k), random(n, k, seed=1)
@@ -80,10 +111,38 @@ def preshuffle(kind: str, m: int, n: int, k: int, epilogue: str = "none") -> Ite
     yield Comparison("rows beyond", out[m:], torch.full_like(out[m:], -8192.0))
 
 
-@case("rdna3_f16_gemm bf16 128x128x64", "gemm/rdna3_f16_gemm.py", target="gfx1100", kind="bf16", out="bf16", size=(128, 128, 64))
-@case("rdna3_f16_gemm f16 256x128x128", "gemm/rdna3_f16_gemm.py", target="gfx1100", kind="f16", out="f32", size=(256, 128, 128))
-@case("rdna_f16_gemm bf16 128x128x64", "gemm/rdna_f16_gemm.py", target="gfx1201", kind="bf16", out="bf16", size=(128, 128, 64))
-@case("rdna_f16_gemm f16 256x128x128", "gemm/rdna_f16_gemm.py", target="gfx1201", kind="f16", out="f32", size=(256, 128, 128))
+@case(
+    "rdna3_f16_gemm bf16 128x128x64",
+    "gemm/rdna3_f16_gemm.py",
+    target="gfx1100",
+    kind="bf16",
+    out="bf16",
+    size=(128, 128, 64),
+)
+@case(
+    "rdna3_f16_gemm f16 256x128x128",
+    "gemm/rdna3_f16_gemm.py",
+    target="gfx1100",
+    kind="f16",
+    out="f32",
+    size=(256, 128, 128),
+)
+@case(
+    "rdna_f16_gemm bf16 128x128x64",
+    "gemm/rdna_f16_gemm.py",
+    target="gfx1201",
+    kind="bf16",
+    out="bf16",
+    size=(128, 128, 64),
+)
+@case(
+    "rdna_f16_gemm f16 256x128x128",
+    "gemm/rdna_f16_gemm.py",
+    target="gfx1201",
+    kind="f16",
+    out="f32",
+    size=(256, 128, 128),
+)
 def wmma(kind: str, out: str, size: tuple[int, int, int]) -> Iterator[Comparison]:
     from flydsl.runtime.device import get_rocm_arch
 
@@ -109,8 +168,18 @@ def autotuned() -> Iterator[Comparison]:
     yield Comparison("c", c, a.float() @ b.float().T, 0.1, 0.01)
 
 
-@case("rdna_fp8_preshuffle_gemm 32x128x128", "gemm/rdna_fp8_preshuffle_gemm.py", target="gfx1201", size=(32, 128, 128))
-@case("rdna_fp8_preshuffle_gemm 64x256x256", "gemm/rdna_fp8_preshuffle_gemm.py", target="gfx1201", size=(64, 256, 256))
+@case(
+    "rdna_fp8_preshuffle_gemm 32x128x128",
+    "gemm/rdna_fp8_preshuffle_gemm.py",
+    target="gfx1201",
+    size=(32, 128, 128),
+)
+@case(
+    "rdna_fp8_preshuffle_gemm 64x256x256",
+    "gemm/rdna_fp8_preshuffle_gemm.py",
+    target="gfx1201",
+    size=(64, 256, 256),
+)
 def rdna_fp8(size: tuple[int, int, int]) -> Iterator[Comparison]:
     from kernels.gemm import rdna_fp8_preshuffle_gemm as module
 

@@ -13,7 +13,9 @@ from flydsl_kernels.gemm import quantized, stream
 E2M1 = torch.tensor([0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0])
 
 
-def microscaled(rows: int, columns: int, seed: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def microscaled(
+    rows: int, columns: int, seed: int
+) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     """Random packed four-bit floats, scales of 32 (E8M0 bytes), and the numbers that they mean."""
     generator = torch.Generator().manual_seed(seed)
     codes = torch.randint(0, 16, (rows, columns), generator=generator, dtype=torch.uint8)
@@ -37,10 +39,36 @@ def scale_blocks(scales: torch.Tensor) -> torch.Tensor:
     return parts.permute(0, 3, 5, 2, 4, 1).contiguous().reshape(rows, columns)
 
 
-@case("fp8_gemm_8wave 128x256x256", "gemm/fp8_gemm_8wave.py", target="gfx950", waves=8, size=(128, 256, 256))
-@case("fp8_gemm_8wave preshuffled", "gemm/fp8_gemm_8wave.py", target="gfx950", waves=8, size=(128, 256, 384), shuffled=True)
-@case("fp8_gemm_4wave 64x64x256", "gemm/fp8_gemm_4wave.py", target="gfx950", waves=4, size=(64, 64, 256))
-@case("fp8_gemm_4wave preshuffled", "gemm/fp8_gemm_4wave.py", target="gfx950", waves=4, size=(128, 128, 384), shuffled=True)
+@case(
+    "fp8_gemm_8wave 128x256x256",
+    "gemm/fp8_gemm_8wave.py",
+    target="gfx950",
+    waves=8,
+    size=(128, 256, 256),
+)
+@case(
+    "fp8_gemm_8wave preshuffled",
+    "gemm/fp8_gemm_8wave.py",
+    target="gfx950",
+    waves=8,
+    size=(128, 256, 384),
+    shuffled=True,
+)
+@case(
+    "fp8_gemm_4wave 64x64x256",
+    "gemm/fp8_gemm_4wave.py",
+    target="gfx950",
+    waves=4,
+    size=(64, 64, 256),
+)
+@case(
+    "fp8_gemm_4wave preshuffled",
+    "gemm/fp8_gemm_4wave.py",
+    target="gfx950",
+    waves=4,
+    size=(128, 128, 384),
+    shuffled=True,
+)
 def fp8(waves: int, size: tuple[int, int, int], shuffled: bool = False) -> Iterator[Comparison]:
     from kernels.gemm.fp8_gemm_4wave import compile_fp8_gemm_4w
     from kernels.gemm.fp8_gemm_8wave import compile_fp8_gemm_8w
@@ -76,8 +104,22 @@ def fp4() -> Iterator[Comparison]:
     yield Comparison("c", c, fine_a @ fine_b.T, 1.0, 0.02)
 
 
-@case("mxfp4_preshuffle fp4 40x128x256", "gemm/mxfp4_preshuffle.py", target="gfx950", m=40, n=128, k=256)
-@case("mxfp4_preshuffle fp4 64x256x512", "gemm/mxfp4_preshuffle.py", target="gfx950", m=64, n=256, k=512)
+@case(
+    "mxfp4_preshuffle fp4 40x128x256",
+    "gemm/mxfp4_preshuffle.py",
+    target="gfx950",
+    m=40,
+    n=128,
+    k=256,
+)
+@case(
+    "mxfp4_preshuffle fp4 64x256x512",
+    "gemm/mxfp4_preshuffle.py",
+    target="gfx950",
+    m=64,
+    n=256,
+    k=512,
+)
 def mxfp4(m: int, n: int, k: int) -> Iterator[Comparison]:
     from kernels.gemm.mxfp4_preshuffle import launch_gemm
 
@@ -93,9 +135,32 @@ def mxfp4(m: int, n: int, k: int) -> Iterator[Comparison]:
     yield Comparison("c", out, fine_a[:m] @ fine_b.T, 1.0, 0.02)
 
 
-@case("gemm_a16w16 bf16 nt 100x96x128", "gemm/gemm_a16w16_gfx950.py", target="gfx950", kind=torch.bfloat16, layout="nt", size=(100, 96, 128))
-@case("gemm_a16w16 fp16 nn bias", "gemm/gemm_a16w16_gfx950.py", target="gfx950", kind=torch.float16, layout="nn", size=(64, 128, 192), bias=True)
-@case("gemm_a16w16 bf16 tt split", "gemm/gemm_a16w16_gfx950.py", target="gfx950", kind=torch.bfloat16, layout="tt", size=(128, 128, 256), split=2)
+@case(
+    "gemm_a16w16 bf16 nt 100x96x128",
+    "gemm/gemm_a16w16_gfx950.py",
+    target="gfx950",
+    kind=torch.bfloat16,
+    layout="nt",
+    size=(100, 96, 128),
+)
+@case(
+    "gemm_a16w16 fp16 nn bias",
+    "gemm/gemm_a16w16_gfx950.py",
+    target="gfx950",
+    kind=torch.float16,
+    layout="nn",
+    size=(64, 128, 192),
+    bias=True,
+)
+@case(
+    "gemm_a16w16 bf16 tt split",
+    "gemm/gemm_a16w16_gfx950.py",
+    target="gfx950",
+    kind=torch.bfloat16,
+    layout="tt",
+    size=(128, 128, 256),
+    split=2,
+)
 def a16w16(
     kind: torch.dtype, layout: str, size: tuple[int, int, int], bias: bool = False, split: int = 1
 ) -> Iterator[Comparison]:

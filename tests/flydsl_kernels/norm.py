@@ -76,7 +76,13 @@ def layernorm_bwd(rows: int, columns: int, dtype: str) -> Iterator[Comparison]:
     yield Comparison("dbeta", dbeta, shift.grad, 1e-4, 1e-4)
 
 
-@case("fused_add_layernorm bf16 3x2048", "norm/layernorm_kernel.py", rows=3, columns=2048, dtype="bf16")
+@case(
+    "fused_add_layernorm bf16 3x2048",
+    "norm/layernorm_kernel.py",
+    rows=3,
+    columns=2048,
+    dtype="bf16",
+)
 @case("fused_add_layernorm f16 2x513", "norm/layernorm_kernel.py", rows=2, columns=513, dtype="f16")
 def fused_add_layernorm(rows: int, columns: int, dtype: str) -> Iterator[Comparison]:
     from kernels.norm.layernorm_kernel import build_fused_add_layernorm_module
@@ -92,8 +98,20 @@ def fused_add_layernorm(rows: int, columns: int, dtype: str) -> Iterator[Compari
     yield Comparison("y", y, wanted, *(2 * one for one in CLOSE[dtype]))
 
 
-@case("layernorm_dynamicquant bf16 3x2048", "norm/layernorm_kernel.py", columns=2048, dtype="bf16")
-@case("layernorm_dynamicquant f32 3x700", "norm/layernorm_kernel.py", columns=700, dtype="f32")
+@case(
+    "layernorm_dynamicquant bf16 3x2048",
+    "norm/layernorm_kernel.py",
+    race=RED,
+    columns=2048,
+    dtype="bf16",
+)
+@case(
+    "layernorm_dynamicquant f32 3x700",
+    "norm/layernorm_kernel.py",
+    race=RED,
+    columns=700,
+    dtype="f32",
+)
 def layernorm_dynamicquant(columns: int, dtype: str) -> Iterator[Comparison]:
     from kernels.norm.layernorm_kernel import build_layernorm_dynamicquant_module
 
@@ -137,8 +155,22 @@ def fused_add_rmsnorm(rows: int, columns: int, dtype: str) -> Iterator[Compariso
     yield Comparison("y", y, _rms(added, gamma), *(2 * one for one in CLOSE[dtype]))
 
 
-@case("rmsnorm_dynamicquant bf16 3x2048", "norm/rmsnorm_kernel.py", columns=2048, dtype="bf16", smooth=False)
-@case("rmsnorm_smoothquant f16 3x700", "norm/rmsnorm_kernel.py", columns=700, dtype="f16", smooth=True)
+@case(
+    "rmsnorm_dynamicquant bf16 3x2048",
+    "norm/rmsnorm_kernel.py",
+    race=RED,
+    columns=2048,
+    dtype="bf16",
+    smooth=False,
+)
+@case(
+    "rmsnorm_smoothquant f16 3x700",
+    "norm/rmsnorm_kernel.py",
+    race=RED,
+    columns=700,
+    dtype="f16",
+    smooth=True,
+)
 def rmsnorm_quant(columns: int, dtype: str, smooth: bool) -> Iterator[Comparison]:
     from kernels.norm import rmsnorm_kernel
 
@@ -146,7 +178,10 @@ def rmsnorm_quant(columns: int, dtype: str, smooth: bool) -> Iterator[Comparison
     q, scale = torch.zeros(3, columns, dtype=torch.int8), torch.zeros(3)
     weights = random(columns, seed=9, dtype=x.dtype).abs() + 0.5
     if smooth:
-        build, given = rmsnorm_kernel.build_rmsnorm_smoothquant_module, (x, gamma, weights, q, scale)
+        build, given = (
+            rmsnorm_kernel.build_rmsnorm_smoothquant_module,
+            (x, gamma, weights, q, scale),
+        )
     else:
         build, given = rmsnorm_kernel.build_rmsnorm_dynamicquant_module, (x, gamma, q, scale)
     build(columns, dtype)(*given, 3)

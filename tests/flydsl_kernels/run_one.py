@@ -19,7 +19,17 @@ from typing import Any
 
 HERE = Path(__file__).parent
 STAGES = ("none", "imports", "traces", "compiles", "runs", "right")
-MODULES = ("norm", "gemm", "gemm_cdna4", "attention", "decoding", "moe", "convolution", "comm", "cdna5")
+MODULES = (
+    "norm",
+    "gemm",
+    "gemm_cdna4",
+    "attention",
+    "decoding",
+    "moe",
+    "convolution",
+    "comm",
+    "cdna5",
+)
 
 
 class Progress:
@@ -81,7 +91,9 @@ def main() -> int:
     side, checkout, name = sys.argv[1:4]
     sys.path[:0] = [checkout, str(HERE.parent)]
     (watch_ours if side == "ours" else watch_theirs)()
-    cuda = importlib.util.spec_from_file_location("cuda_on_cpu", HERE.parents[1] / "fly/flydsl/cuda.py")
+    cuda = importlib.util.spec_from_file_location(
+        "cuda_on_cpu", HERE.parents[1] / "fly/flydsl/cuda.py"
+    )
     assert cuda is not None
     assert cuda.loader is not None
     module = importlib.util.module_from_spec(cuda)

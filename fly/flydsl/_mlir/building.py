@@ -13,6 +13,8 @@ from types import ModuleType
 from typing import Any
 
 from fly_trace.core import tracing
+from fly_trace.values.dtypes import BOOL, F32, I32
+from fly_trace.values.fast_math import of_op
 
 from fly.flydsl.numbers.raw import lift, lower
 
@@ -24,8 +26,33 @@ def called(function: Any, name: str, arguments: tuple[Any, ...], named: dict[str
     builder = tracing.current(name)
     builder.load(name.partition(".")[0])
     given = {key: lower(value) for key, value in named.items() if key not in _PLACED}
+    if not hasattr(given.get("fastmath"), "context") and "fastmath" in given:
+        given = {**given, **of_op(builder, given.pop("fastmath"))}
+    operands = list(map(lower, arguments))
     with builder.ip, builder.locations.here():
-        return lift(function(*map(lower, arguments), **given))
+        if name.startswith("rocdl."):
+            for at, parameter in enumerate(_parameters(function)[: len(operands)]):
+                if parameter:
+                    operands[at] = _constant(builder, operands[at])
+        return lift(function(*operands, **given))
+
+
+@functools.cache
+def _parameters(function: Any) -> tuple[bool, ...]:
+    """Which parameters of a builder are values of MLIR."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    return tuple(".ir.Value" in str(one.annotation) for one in parameters)
+
+
+def _constant(builder: Any, value: Any) -> Any:
+    """A number of Python as an operand: Int32, Float32 or Boolean."""
+    if not isinstance(value, (bool, int, float)):
+        return value
+    dtype = BOOL if isinstance(value, bool) else I32 if isinstance(value, int) else F32
+    return builder.constant(value, dtype)
 
 
 class Builder:

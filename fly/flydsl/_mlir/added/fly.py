@@ -8,6 +8,7 @@ from typing import Any
 from fly_dialect.atoms import CopyAtomSpec, MmaAtomSpec
 from fly_dialect.atoms.universal import UniversalAtomic, UniversalCopy, UniversalFma
 from fly_trace.core import tracing
+from fly_trace.memory.pointers import Pointer
 
 from fly.flydsl.expr.typing import (
     AddressSpace,
@@ -83,7 +84,8 @@ def _call(name: str, results: Any, operands: list[Any], segmented: bool = False)
 
 def extract_aligned_pointer_as_index(result: Any, memref: Any, **_: Any) -> Any:
     """The address of a tensor's first element, as a pointer of LLVM."""
-    return _call("extract_aligned_pointer_as_index", [result], [memref])
+    name = "to_llvm_ptr" if isinstance(lift(memref), Pointer) else "extract_aligned_pointer_as_index"
+    return _call(name, [result], [memref])
 
 
 def copy_atom_call_ssa(

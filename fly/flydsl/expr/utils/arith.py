@@ -115,9 +115,11 @@ trunc_f.__doc__ = "A float as one of fewer bits."
 
 
 def current_fastmath() -> Any:
-    """The flags of `with fx.fastmath(…)`, as an attribute of MLIR; None without."""
+    """The flags of `with fx.fastmath(…)`, by name; None without."""
     builder = tracing.active()
-    return None if builder is None else builder.fastmath
+    if builder is None or builder.fastmath is None:
+        return None
+    return str(builder.fastmath).partition("<")[2].rstrip(">")
 
 
 def resolve_fastmath(explicit: Any) -> Any:
