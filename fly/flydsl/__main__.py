@@ -6,6 +6,7 @@ import runpy
 import sys
 from pathlib import Path
 
+from fly_common.diagnostics import print_error
 from fly_common.errors import FlyError, UsageError
 
 from fly.flydsl.install import install
@@ -32,9 +33,7 @@ def main() -> int:
             sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
             runpy.run_path(arguments[0], run_name="__main__")
     except FlyError as error:
-        print(
-            f"fly.flydsl: {error.format()}" if hasattr(error, "format") else error, file=sys.stderr
-        )
+        print_error(error, "fly.flydsl")
         return getattr(error, "exit_code", 1)
     return 0
 

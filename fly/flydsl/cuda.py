@@ -24,10 +24,10 @@ _CHIPS = {"gfx942": (304, 65536), "gfx950": (256, 163840)}
 
 def _plain(value: Any) -> Any:
     """A device `cuda` as the CPU; anything else unchanged."""
-    if isinstance(value, str) and value.partition(":")[0] == "cuda":
-        return "cpu"
-    if isinstance(value, torch.device) and value.type == "cuda":
-        return torch.device("cpu")
+    if isinstance(value, str):
+        return "cpu" if value.partition(":")[0] == "cuda" else value
+    if isinstance(value, torch.device):
+        return torch.device("cpu") if value.type == "cuda" else value
     return value
 
 

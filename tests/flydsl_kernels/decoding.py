@@ -121,9 +121,8 @@ def swa() -> Iterator[Comparison]:
     )
     stream = fx.Stream(torch.cuda.current_stream())
     flat = (one.reshape(-1) for one in (q, k, v, out))
-    arguments = (
-        *flat, heads * width, kv_heads * width, kv_heads * width, heads * width, length, length, stream,
-    )  # fmt: skip
+    strides = (heads * width, kv_heads * width, kv_heads * width, heads * width)
+    arguments = (*flat, *strides, length, length, stream)
     launch.compile(*arguments)(*arguments)
     rows = torch.arange(length)
     away = rows[:, None] - rows[None]

@@ -175,8 +175,16 @@ def a16w16(
     c = torch.zeros(m, n, dtype=kind)
     added = random(n, seed=2, dtype=kind) if bias else None
     asked = {
-        **{"block_m": 64, "block_n": 64, "block_k": 64, "stages": 2, "m_waves": 2, "n_waves": 2},
-        **{"k_waves": 1, "group_m": 0, "use_half_tile_interleaved": False, "split_k": split},
+        "block_m": 64,
+        "block_n": 64,
+        "block_k": 64,
+        "stages": 2,
+        "m_waves": 2,
+        "n_waves": 2,
+        "k_waves": 1,
+        "group_m": 0,
+        "use_half_tile_interleaved": False,
+        "split_k": split,
     }
     gemm_a16w16(a, b, c, bias=added, user_kwargs=asked, layout=layout)
     wanted = a.float() @ b.float() + (0 if added is None else added.float())

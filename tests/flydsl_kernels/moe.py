@@ -161,9 +161,16 @@ def gemm1(kind: str) -> Iterator[Comparison]:
     places, held, owners, count = sorted_by_expert(ids, weights, experts, tile)
     out = torch.zeros(tokens, top, inner, dtype=torch.float16)
     run = compile_moe_gemm1(
-        **{"model_dim": width, "inter_dim": inner, "experts": experts, "topk": top},
-        **{"tile_m": tile, "tile_n": 64, "tile_k": 128, "doweight_stage1": False},
-        **{"out_dtype": "f16", "in_dtype": kind},
+        model_dim=width,
+        inter_dim=inner,
+        experts=experts,
+        topk=top,
+        tile_m=tile,
+        tile_n=64,
+        tile_k=128,
+        doweight_stage1=False,
+        out_dtype="f16",
+        in_dtype=kind,
     )
     flat = (x, shuffled, scale_x.contiguous(), scale_w.contiguous())
     given = (out, *(one.reshape(-1) for one in flat), places, owners, held, count[:1])
@@ -199,9 +206,17 @@ def gemm2(kind: str, accumulate: bool = False) -> Iterator[Comparison]:
     places, held, owners, count = sorted_by_expert(ids, weights, experts, tile)
     out = torch.zeros(tokens if accumulate else tokens * top, width, dtype=torch.float16)
     run = compile_moe_gemm2(
-        **{"model_dim": width, "inter_dim": inner, "experts": experts, "topk": top},
-        **{"tile_m": tile, "tile_n": 128, "tile_k": 128, "doweight_stage2": True},
-        **{"out_dtype": "f16", "in_dtype": kind, "accumulate": accumulate},
+        model_dim=width,
+        inter_dim=inner,
+        experts=experts,
+        topk=top,
+        tile_m=tile,
+        tile_n=128,
+        tile_k=128,
+        doweight_stage2=True,
+        out_dtype="f16",
+        in_dtype=kind,
+        accumulate=accumulate,
     )
     flat = (x, shuffled, scale_x.contiguous(), scale_w.contiguous())
     given = (out, *(one.reshape(-1) for one in flat), places, owners, held, count[:1])

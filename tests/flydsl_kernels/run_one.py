@@ -54,10 +54,11 @@ def marked(holder: Any, name: str, stage: str) -> Iterator[None]:
 
 
 def watch_ours() -> None:
+    from fly_trace.session import trace
+
     import fly.flydsl.install  # noqa: F401
     from fly.call import compile_reports
     from fly.call.compiled import Compiled
-    from fly_trace.session import trace
 
     for holder, name, stage in (
         (trace, "trace_function", "traces"),

@@ -1,5 +1,5 @@
-"""`flydsl._mlir.ir`: MLIR's types, attributes and insertion points. `Value` is what FlyDSL takes for
-a value of MLIR, which includes tensors, layouts, vectors and results of builders."""
+"""`flydsl._mlir.ir`: MLIR's types, attributes and insertion points. `Value` is what FlyDSL takes
+for a value of MLIR, which includes tensors, layouts, vectors and results of builders."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from fly_common.errors import UsageError
 from fly_dialect.layouts.integers import Int
@@ -80,7 +80,7 @@ def from_c_void_p(
 class JitArgumentRegistry:
     """Classes of arguments, with what makes an argument of their objects."""
 
-    _known: dict[type, Callable[[Any], Any]] = {}
+    _known: ClassVar[dict[type, Callable[[Any], Any]]] = {}
 
     @classmethod
     def register(cls, kind: type, *, dsl_type: Any = None) -> Callable[[Any], Any]:

@@ -86,6 +86,8 @@ class _Named:
 
     settable = frozenset(("__name__",))
 
+    _kernel: KernelFunction
+
     def __init__(self, kernel: KernelFunction):
         object.__setattr__(self, "_kernel", kernel)
 

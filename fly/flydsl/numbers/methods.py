@@ -3,6 +3,7 @@ classes when this package is imported. None replaces one that the language has."
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from fly_dialect.types import MemRefSpec, PtrSpec
@@ -15,8 +16,8 @@ from fly_trace.values.dtypes import BOOL, DType
 from fly_trace.values.elementwise import Elementwise
 from fly_trace.values.fast_math import of_op
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_arithmetic import spread
 from fly_trace.values.vector_arithmetic import select as vector_select
+from fly_trace.values.vector_arithmetic import spread
 from fly_trace.values.vectors import Vector, VectorType
 
 from fly.flydsl.numbers import promotion
@@ -137,7 +138,7 @@ def _selected(condition: Scalar, a: Any, b: Any) -> Any:
 
 def shuffle_xor(self: Any, offset: Any, width: Any) -> Any:
     """The value of the lane whose number differs by `offset` in exclusive or."""
-    from fly.flydsl.expr import gpu
+    gpu = importlib.import_module("fly.flydsl.expr.gpu")
 
     return gpu.shuffle_xor(self, offset, width)
 
@@ -159,13 +160,13 @@ def shrui(self: Any, amount: Any) -> Any:
 
 def vector_load(memref: Any, indices: Any, kind: Any) -> Any:
     """`Vector.load`: a vector of a memref of MLIR."""
-    from fly.flydsl._mlir.dialects import vector
+    vector = importlib.import_module("fly.flydsl._mlir.dialects.vector")
 
     return lift(vector.LoadOp(kind, memref, [as_index(one) for one in indices]).result)
 
 
 def vector_store(self: Any, memref: Any, indices: Any, *, alignment: int | None = None) -> None:
-    from fly.flydsl._mlir.dialects import vector
+    vector = importlib.import_module("fly.flydsl._mlir.dialects.vector")
 
     named = {} if alignment is None else {"alignment": alignment}
     vector.store(self, memref, [as_index(one) for one in indices], **named)
@@ -197,7 +198,7 @@ def _element(self: Any) -> Any:
 
 
 def _llvm_ptr(self: Pointer) -> Any:
-    from fly.flydsl.expr.primitive import to_llvm_ptr
+    to_llvm_ptr = importlib.import_module("fly.flydsl.expr.primitive").to_llvm_ptr
 
     return to_llvm_ptr(self)
 

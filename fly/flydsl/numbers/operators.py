@@ -234,7 +234,8 @@ def _raw(operation: str, a: Any, b: Any) -> Any:
             return ops.constant(wrapped(one.number, dtype), dtype)
         if one.dtype.ir != dtype.ir:
             tracing.refuse(
-                f"{describe(main)} meets {describe(one)}: operators on values of MLIR convert nothing",
+                f"{describe(main)} meets {describe(one)}: operators on values of MLIR convert"
+                " nothing",
                 f"convert one of them, as in fx.{one.dtype.title}(x)",
             )
         if vector is not None and not isinstance(one, Vector):

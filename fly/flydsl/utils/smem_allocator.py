@@ -32,5 +32,6 @@ def check_smem_capacity(allocated_bytes: int, arch: str | None = None) -> None:
     most = SMEM_CAPACITY_MAP.get(arch) if arch is not None else None
     if most is not None and allocated_bytes > most:
         raise InputError(
-            f"{allocated_bytes} bytes of shared memory, but a workgroup of {arch} has at most {most}"
+            f"{allocated_bytes} bytes of shared memory, but a workgroup of {arch} has at most"
+            f" {most}"
         )

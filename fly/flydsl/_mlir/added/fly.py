@@ -10,14 +10,14 @@ from fly_dialect.atoms.universal import UniversalAtomic, UniversalCopy, Universa
 from fly_trace.core import tracing
 from fly_trace.memory.pointers import Pointer
 
-from fly.flydsl.expr.typing import (
+from fly.flydsl.numbers.raw import lift, lower
+from fly.flydsl.numbers.specs import (
     AddressSpace,
     CoordTensorType,
     LayoutType,
     MemRefType,
     PointerType,
 )
-from fly.flydsl.numbers.raw import lift, lower
 from fly.flydsl.numbers.types import text_of
 
 __all__ = [
@@ -84,8 +84,9 @@ def _call(name: str, results: Any, operands: list[Any], segmented: bool = False)
 
 def extract_aligned_pointer_as_index(result: Any, memref: Any, **_: Any) -> Any:
     """The address of a tensor's first element, as a pointer of LLVM."""
-    name = "to_llvm_ptr" if isinstance(lift(memref), Pointer) else "extract_aligned_pointer_as_index"
-    return _call(name, [result], [memref])
+    if isinstance(lift(memref), Pointer):
+        return _call("to_llvm_ptr", [result], [memref])
+    return _call("extract_aligned_pointer_as_index", [result], [memref])
 
 
 def copy_atom_call_ssa(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 from fly_dialect.atoms.amd import buffer, lds_transpose, mfma
@@ -47,7 +48,8 @@ globals().update({name: _type(name, family) for name, family in _TYPES.items()})
 
 def get_buffer_rsrc(ptr: Any) -> Any:
     """The buffer descriptor of a pointer."""
-    from fly.flydsl.expr.rocdl.universal import get_buffer_rsrc
+    universal = importlib.import_module("fly.flydsl.expr.rocdl.universal")
+    get_buffer_rsrc = universal.get_buffer_rsrc
 
     return get_buffer_rsrc(ptr)
 

@@ -1,4 +1,5 @@
-"""The dialects: `from flydsl._mlir.dialects import llvm`. Each is made when it is first imported."""
+"""The dialects: `from flydsl._mlir.dialects import llvm`. Each is made when it is
+first imported."""
 
 from __future__ import annotations
 

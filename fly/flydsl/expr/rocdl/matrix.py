@@ -15,11 +15,18 @@ from fly.flydsl.expr.rocdl.universal import known
 from fly.flydsl.numbers.raw import lift, lower
 
 # Operands: a, b, c, and the immediates cbsz, abid, blgp.
-_PLAIN = """
-    mfma_f32_32x32x8f16 mfma_f32_32x32x8bf16_1k mfma_f32_32x32x16_f16 mfma_f32_32x32x16_bf16
-    mfma_f32_16x16x16f16 mfma_f32_16x16x16bf16_1k mfma_f32_16x16x32_fp8_fp8 mfma_i32_16x16x32_i8
-    mfma_f32_16x16x32_f16 mfma_f32_16x16x32_bf16
-""".split()
+_PLAIN = [
+    "mfma_f32_32x32x8f16",
+    "mfma_f32_32x32x8bf16_1k",
+    "mfma_f32_32x32x16_f16",
+    "mfma_f32_32x32x16_bf16",
+    "mfma_f32_16x16x16f16",
+    "mfma_f32_16x16x16bf16_1k",
+    "mfma_f32_16x16x32_fp8_fp8",
+    "mfma_i32_16x16x32_i8",
+    "mfma_f32_16x16x32_f16",
+    "mfma_f32_16x16x32_bf16",
+]
 # Operands: a, b, c, and the formats of a and b, the byte of a's scales and the scales, b's.
 _SCALED = ("mfma_scale_f32_16x16x128_f8f6f4", "mfma_scale_f32_32x32x64_f8f6f4")
 
@@ -51,9 +58,8 @@ def operand(value: Any) -> Any:
 def _plain(name: str) -> Any:
     def function(result_type: Any, operands: Any, **_: Any) -> Any:
         a, b, c, *rest = operands
-        cbsz, abid, blgp = (*(int(known(one)) for one in rest[:2]), 0, 0)[:2] + (
-            rest[2] if len(rest) > 2 else 0,
-        )
+        cbsz, abid = (*(int(known(one)) for one in rest[:2]), 0, 0)[:2]
+        blgp = rest[2] if len(rest) > 2 else 0
         permutation = attribute(blgp, _PERMUTATIONS, "mfma_perm_b")
         make = getattr(_dialect, name)
         return lift(make(result_type, *map(operand, (a, b, c)), cbsz, abid, permutation))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace.core import tracing
-from fly_trace.values.dtypes import Uint32
+from fly_trace.expr.types import Uint32
 
 from fly.flydsl._mlir.dialects import llvm
 from fly.flydsl._mlir.dialects import rocdl as _dialect

@@ -20,13 +20,13 @@ from fly.flydsl.numbers.raw import lift
 from fly.flydsl.numbers.types import dtype_of
 
 __all__ = [
+    "MFMA",
     "BufferAtomic",
     "BufferAtomicAdd",
     "BufferAtomicMax",
     "BufferAtomicMin",
     "BufferAtomicPkAdd",
     "BufferCopyLDS64b",
-    "MFMA",
     "get_buffer_rsrc",
     "make_buffer_ptr",
     "make_buffer_tensor",

@@ -66,7 +66,7 @@ class DialectValue:
         return self.wrapped(self.spec, ssa, self)
 
     def in_kernel(self, builder: Builder, ssa: ir.Value) -> Any:
-        """The value in a kernel, as whose argument it is passed; `ssa` is the kernel's parameter."""
+        """The value in a kernel, as whose argument it is passed; `ssa` is its parameter."""
         return self.with_ssa(ssa)
 
     @property

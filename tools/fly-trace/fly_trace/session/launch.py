@@ -104,10 +104,10 @@ class KernelCall:
         **unknown: Any,
     ) -> None:
         """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
-        of dynamic shared memory, by default those that the kernel's fx.SharedAllocator(static=False)
-        takes. `stream` is a stream parameter of the host function; without one
-        launches are in the current stream. `attributes` are attributes of MLIR for the kernel's
-        function."""
+        of dynamic shared memory, by default those that the kernel's
+        fx.SharedAllocator(static=False) takes. `stream` is a stream parameter of the host function;
+        without one launches are in the current stream. `attributes` are attributes of MLIR for
+        the kernel's function."""
         if unknown:
             tracing.refuse(
                 f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",

@@ -144,7 +144,8 @@ class ModuleTrace:
         block: Any,
         attributes: Attributes = (),
     ) -> TracedKernel:
-        """The kernel for these arguments. A kernel is traced once for each combination of types, constants, static block size and attributes."""
+        """The kernel for these arguments. A kernel is traced once for each combination of
+        types, constants, static block size and attributes."""
         key = (id(kernel), block, tuple(argument.key for argument in arguments), attributes)
         known = self.known.get(key)
         # Objects it can reach may have changed, such as the host function's variables.
