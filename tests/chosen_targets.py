@@ -19,7 +19,7 @@ from fly_target.target import Target
 AMD: dict[str, Target] = {name: row for name, row in BUILT_IN.items() if row.amd is not None}
 NVIDIA: dict[str, Target] = {name: row for name, row in BUILT_IN.items() if row.nvidia is not None}
 USUAL_NVIDIA = ("sm_80", "sm_90a")
-USUAL = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201")
+USUAL = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
 
 
 def chosen(*traits: str) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from typing import Protocol
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_cpu import assembly, intrinsics
+from fly_cpu import assembly, intrinsics, matrices
 from fly_cpu.generic import COPIES, TRAPS
 from fly_cpu.text import closing, operand, size_of, split, take_type, value_of
 
@@ -249,6 +249,12 @@ class Body:
             line = f"atomicrmw {update.operation} {update.pointer}, {update.value} monotonic"
             line += f", align {size_of(take_type(update.value)[0])}"
             return self._update(f"{result} = {line}", line, "atomicrmw")
+        values = [take_type(one)[1] for one in operands]
+        product = matrices.wgmma(asm[1], values, result, self._name(), self._site("wgmma"))
+        if product is not None:
+            made, functions = product
+            self._module.used.update(functions)
+            return made
         lines = assembly.lines(asm[1], result, operands, self._name())
         if lines is None:
             raise InputError(

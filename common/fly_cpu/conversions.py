@@ -57,6 +57,12 @@ define hidden half @__truncdfhf2(double %x) nounwind {
 }
 """
 
+
+def widening(form: str, name: str) -> str:
+    """A function `name` from a float of 8 bits, the low byte of an i16, to an f16."""
+    return _WIDEN[form].replace(f"@fly.{form}(", f"@{name}(")
+
+
 # A float of 8 bits, in the low byte of %code, as f16: E5M2 is its upper half; E4M3 has the exponent
 # bias 7 and NaN in place of infinity.
 _WIDEN = {

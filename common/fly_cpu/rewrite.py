@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_cpu import conversions, intrinsics, runtime, warp
+from fly_cpu import conversions, intrinsics, matrices, runtime, warp
 from fly_cpu.body import Body, Site
 from fly_cpu.generic import GENERIC
 from fly_cpu.locations import locations
 from fly_cpu.runtime import sanitizer
-from fly_cpu.state import POISON, expanded
+from fly_cpu.state import KINDS, POISON, expanded
 from fly_cpu.text import closing, split, take_type
 
 TRIPLE = "x86_64-unknown-linux-gnu"
@@ -247,6 +247,9 @@ def _assembled(
         conversions.library(),
         expanded(_fill(module)),
     ]
+    if any("@fly.shared_at" in text or "@fly.operand" in text for text in module.used.values()):
+        parts += [matrices.library(), _shared_at(module)]
+    parts += [matrices.needed(name.removeprefix("llvm.nvvm.") for name in module.used)]
     parts += [f"@fly.cache = internal global [{len(module.sites) + 1} x i64] zeroinitializer"]
     parts += [*lines, *dict.fromkeys(module.used.values())]
     entries = [_entry(number, name, module, offsets) for number, name in enumerate(offsets)]
@@ -321,6 +324,36 @@ define internal void @fly.fill() noinline nounwind {{
   ret void
 }}
 """
+
+
+def _shared_at(module: Module) -> str:
+    """A function that finds the address of shared memory whose lower 18 bits a descriptor has."""
+    text = """
+define internal i64 @fly.shared_at(i64 %low, i64 %size, i32 %site) noinline nounwind {
+entry:
+  br label %try.0
+"""
+    shared = [one for one in module.variables if one.kind in (SHARED, DYNAMIC)]
+    for n, one in enumerate(shared):
+        size = one.size if one.kind == SHARED else "%length." + str(n)
+        length = "" if one.kind == SHARED else f"  %length.{n} = load i64, ptr $dynamic\n"
+        text += f"""try.{n}:
+{length}  %base.{n} = ptrtoint ptr addrspace(3) {one.name} to i64
+  %far.{n} = sub i64 %low, %base.{n}
+  %offset.{n} = and i64 %far.{n}, 262143
+  %end.{n} = add i64 %offset.{n}, %size
+  %in.{n} = icmp ule i64 %end.{n}, {size}
+  br i1 %in.{n}, label %found.{n}, label %try.{n + 1}
+found.{n}:
+  %at.{n} = add i64 %base.{n}, %offset.{n}
+  ret i64 %at.{n}
+"""
+    text += f"""try.{len(shared)}:
+  call void @fly.fault(i64 {KINDS.index("unmapped")}, i64 %low, i64 %size, i32 %site)
+  unreachable
+}}
+"""
+    return expanded(text)
 
 
 def _table(module: Module) -> str:

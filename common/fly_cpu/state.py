@@ -36,18 +36,19 @@ FIBER = {
 }
 FIBER_BYTES = 128
 
-NEW, READY, WARP, BARRIER, DONE, ACTIVE = range(6)  # states of a fiber
+NEW, READY, WARP, BARRIER, DONE, ACTIVE, MBARRIER = range(7)  # states of a fiber
 
 # What `fly_run` returns. ENDING: AddressSanitizer is about to end the process.
 FINISHED, SLICE, FAULT, PRINT, ENDING = range(5)
 
 KINDS = (
     *("unmapped", "read-only", "misaligned", "trap", "divergent", "deadlock", "mask", "barrier"),
-    *("stack", "assert"),
+    *("stack", "assert", "mbarrier", "map"),
 )
 REPORTED = len(KINDS)  # by AddressSanitizer, which libraries of fly-link do not have
 
 MOST_THREADS = 1024
+MOST_COPIES = 256  # of tiles, which are put off
 MOST_REGIONS = 2048  # rows of each table of memory
 STACK = 256 << 10  # bytes of a fiber
 MARGIN = 8 << 10  # of those, for the runtime and the C library

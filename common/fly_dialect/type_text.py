@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from fly_dialect.extension import extension_of
 from fly_dialect.types import OtherSpec, Spec, read_body, reader, split_type
 
 
@@ -17,6 +18,9 @@ def parse_type(source: str) -> Spec:
     dialect, name, body = parts
     if read := reader(dialect, name):
         return read_body(read, body)
+    extension = None if dialect == "fly" else extension_of(source.strip())
+    if extension is not None and (read_own := extension.types.get(name)) is not None:
+        return read_own(body.strip())
     # Atoms have their own registry, which few programs need.
     from fly_dialect.atoms import specs
 

@@ -192,6 +192,12 @@ class OtherSpec:
         return f"!fly.{self.name}<{self.body}>" if self.body else f"!fly.{self.name}"
 
 
+class BackendSpec:
+    """Base of the types of backends' dialects, other than instructions; `str` is a type's text."""
+
+    __slots__ = ()
+
+
 _PlainSpec: TypeAlias = (
     IntTupleSpec
     | LayoutSpec
@@ -203,6 +209,7 @@ _PlainSpec: TypeAlias = (
     | MemRefSpec
     | CoordTensorSpec
     | OtherSpec
+    | BackendSpec
 )
 FlySpec: TypeAlias = "_PlainSpec | AtomOp | AtomSpec | TiledSpec"
 # A fly type's spec, or the text of any other type.

@@ -173,6 +173,10 @@ class _Listing:
             if word.size == 8:
                 return self.integer(word.expression)
             return f"{self.texts[word.expression]} as i{8 * word.size}"
+        if (found := word.descriptor) is not None:
+            box = "×".join(map(str, found.box))
+            swizzle = f", swizzle {found.swizzle}" if found.swizzle else ""
+            return f"tiles of {word.name} (box {box}{swizzle})"
         offset = "" if word.expression is None else f" + {self.texts[word.expression]}"
         return f"{word.name}{offset}"
 

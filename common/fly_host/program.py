@@ -137,15 +137,42 @@ Result: TypeAlias = "Operand | tuple[Result, ...] | None"
 
 # -- steps
 @record
+class TileDescriptor:
+    """How a device copies tiles of a tensor. Modes are listed from the innermost one out, whose
+    elements are adjacent: `shape` and `strides` (in elements, without the innermost one) are
+    expressions; `box` is what one instruction copies; `swizzle` is the bytes of a row of shared
+    memory whose groups of 16 bytes are permuted, or 0. `dtype` is MLIR's name of the element
+    type."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    swizzle: int = 0
+
+    @property
+    def expressions(self) -> tuple[int, ...]:
+        return *self.shape, *self.strides
+
+
+@record
 class Word:
     """A piece of a kernel argument: the address of a tensor (`pointer`; plus `expression` bytes,
-    if there is one), an integer expression in `size` bytes (`integer`), or the scalar parameter
-    `name` as its dtype (`scalar`)."""
+    if there is one), an integer expression in `size` bytes (`integer`), the scalar parameter
+    `name` as its dtype (`scalar`), or a device's description of a tensor in `size` bytes
+    (`descriptor`)."""
 
     kind: str
     name: str | None = None
     expression: int | None = None
     size: int = 8
+    descriptor: TileDescriptor | None = None
+
+    @property
+    def expressions(self) -> tuple[int, ...]:
+        """The expressions that it uses."""
+        own = () if self.expression is None else (self.expression,)
+        return own if self.descriptor is None else (*own, *self.descriptor.expressions)
 
 
 @record
@@ -311,7 +338,7 @@ def needs(step: Step) -> tuple[int, ...]:
         return (step.condition,)
     if isinstance(step, Launch):
         words = (word for argument in step.arguments for word in argument)
-        used = (word.expression for word in words if word.expression is not None)
+        used = (index for word in words for index in word.expressions)
         return (*step.grid, *step.block, step.shared, *used)
     if isinstance(step, Call):
         operands = (*step.arguments, *(operand for _, operand in step.keywords))

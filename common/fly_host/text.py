@@ -64,6 +64,8 @@ def _data(value: Any) -> Any:
         data = {field: _data(getattr(value, field)) for field in field_names(value)}
         if data.get("alignment") == 0:
             del data["alignment"]  # as in texts from before there were any
+        if "descriptor" in data and data["descriptor"] is None:
+            del data["descriptor"]
         name = _NAMES.get(type(value))
         # An operand has a field of this name, and is a member of no union of records.
         return data if name is None else {**data, "kind": name}
@@ -166,10 +168,19 @@ def _step(data: dict[str, Any]) -> made.Step:
 def _launch(data: dict[str, Any]) -> made.Launch:
     x, y, z = data["grid"]
     bx, by, bz = data["block"]
-    words = tuple(tuple(made.Word(**word) for word in argument) for argument in data["arguments"])
+    words = tuple(tuple(map(_word, argument)) for argument in data["arguments"])
     stream = _optional_text(data["stream"])
     kernel = _text(data["kernel"])
     return made.Launch(kernel, (x, y, z), (bx, by, bz), data["shared"], words, stream)
+
+
+def _word(data: dict[str, Any]) -> made.Word:
+    found = data.get("descriptor")
+    if found is None:
+        return made.Word(**data)
+    lists = {name: tuple(found[name]) for name in ("shape", "strides", "box")}
+    descriptor = made.TileDescriptor(**{**found, **lists})
+    return made.Word(**{**data, "descriptor": descriptor})
 
 
 def _call(data: dict[str, Any]) -> made.Call:

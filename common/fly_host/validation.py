@@ -15,6 +15,7 @@ from fly_host.program import BINARY, Operand, Program, Scalar, Step, Stream, Ten
 TENSOR_DTYPES = frozenset(name for name, row in ELEMENT_TYPES.items() if row.numpy)
 DTYPES = frozenset(name for name in TENSOR_DTYPES if ELEMENT_TYPES[name].computes)
 WORD_SIZES = (1, 2, 4, 8)
+DESCRIPTOR_BYTES = 128
 MOST_NESTED = 64  # levels of loops and branches
 
 
@@ -211,6 +212,9 @@ class _Validation:
         if launch.stream is not None and launch.stream not in self.streams:
             raise ValueError(f"{what}: no stream {quoted(launch.stream)}")
         for word in (word for argument in launch.arguments for word in argument):
+            if word.kind == "descriptor":
+                self.descriptor(what, word)
+                continue
             if type(word.size) is not int or word.size not in WORD_SIZES:
                 raise ValueError(f"{what}: a word of {quoted(word.size)} bytes")
             if word.kind == "pointer":
@@ -226,6 +230,19 @@ class _Validation:
                 self.use(what, word.expression)
             else:
                 raise ValueError(f"{what}: unknown word {quoted(word.kind)}")
+
+    def descriptor(self, what: str, word: made.Word) -> None:
+        self.tensor(what, word.name)
+        found = word.descriptor
+        if found is None or word.size != DESCRIPTOR_BYTES or word.expression is not None:
+            raise ValueError(f"{what}: a bad descriptor of {quoted(word.name)}")
+        rank = len(found.shape)
+        known = len(found.strides) == rank - 1 and len(found.box) == rank
+        if not known or not all(is_number(extent, 1) for extent in found.box):
+            raise ValueError(f"{what}: the descriptor of {quoted(word.name)} has no sound box")
+        if not isinstance(found.dtype, str) or not is_number(found.swizzle, 0):
+            raise ValueError(f"{what}: a bad descriptor of {quoted(word.name)}")
+        self.use(what, *found.expressions)
 
     def operand(self, what: str, operand: Operand) -> None:
         if operand.kind == "tensor":

@@ -1,4 +1,5 @@
-"""Runs a program that imports `flydsl`: `python -m fly.flydsl program.py …` or `-m module …`."""
+"""Runs a program that imports `flydsl`: `python -m fly.flydsl program.py …` or `-m module …`. With
+`--cpu` first, torch's device `cuda` is the CPU, for the emulator."""
 
 from __future__ import annotations
 
@@ -11,16 +12,22 @@ from fly_common.errors import FlyError, UsageError
 
 from fly.flydsl.install import install
 
-USAGE = "python -m fly.flydsl PROGRAM.py [ARGUMENTS…], or -m MODULE [ARGUMENTS…]"
+USAGE = "python -m fly.flydsl [--cpu] PROGRAM.py [ARGUMENTS…], or -m MODULE [ARGUMENTS…]"
 
 
 def main() -> int:
     arguments = sys.argv[1:]
+    on_cpu = arguments[:1] == ["--cpu"]
+    arguments = arguments[on_cpu:]
     module = arguments[:1] == ["-m"]
     if len(arguments) < (2 if module else 1) or arguments[0] in ("-h", "--help"):
         print(f"usage: {USAGE}", file=sys.stderr)
         return 0 if arguments[:1] in (["-h"], ["--help"]) else 2
     install()
+    if on_cpu:
+        from fly.flydsl import cuda
+
+        cuda.install()
     try:
         if module:
             sys.argv = arguments[1:]

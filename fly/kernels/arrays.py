@@ -8,6 +8,11 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
+SMALL_FLOATS = ("float16", "bfloat16", "float32")
+FLOATS = (*SMALL_FLOATS, "float64")
+SMALL_INTEGERS = ("int8", "uint8", "int16", "uint16", "int32", "uint32")
+INTEGERS = (*SMALL_INTEGERS, "int64", "uint64")
+
 
 def along(dim: int, function: Callable[..., Any], *arrays: Any) -> Any:
     """Calls a function of matrices, whose rows are slices of `arrays` along a dimension, and gives
@@ -25,6 +30,20 @@ def along(dim: int, function: Callable[..., Any], *arrays: Any) -> Any:
     return contiguous(made.reshape(turned[0].shape).swapaxes(dim, -1))
 
 
+def type_name(x: Any) -> str:
+    """The name of an array's element type, without the library's."""
+    return str(x.dtype).removeprefix("torch.")
+
+
+def check_types(allowed: tuple[str, ...], **arrays: Any) -> None:
+    """Raises UsageError for arrays other than None whose elements are of other types."""
+    for name, array in arrays.items():
+        if array is not None and (given := type_name(array)) not in allowed:
+            *most, last = allowed
+            known = f"{', '.join(most)} or {last}" if most else last
+            raise UsageError(f"{name} is of {given}, and must be of {known}")
+
+
 def check_shapes(*arrays: Any) -> None:
     """Raises UsageError for arrays of different shapes."""
     shapes = [tuple(array.shape) for array in arrays]
@@ -32,13 +51,15 @@ def check_shapes(*arrays: Any) -> None:
         raise UsageError(f"the arrays have different shapes: {', '.join(map(str, shapes))}")
 
 
-def check_vectors(x: Any, **vectors: Any) -> None:
-    """Raises UsageError for vectors other than None that are not as long as an array's rows."""
+def as_vectors(x: Any, **vectors: Any) -> list[Any]:
+    """Vectors that are as long as an array's rows, or None: with adjacent elements. UsageError for
+    other shapes, and for elements that are no floats."""
+    check_types(FLOATS, **vectors)
     for name, vector in vectors.items():
-        if vector is not None and tuple(vector.shape) != (x.shape[-1],):
-            raise UsageError(
-                f"{name} has the shape {tuple(vector.shape)}, and a row {x.shape[-1]} elements"
-            )
+        if vector is not None and tuple(vector.shape) != tuple(x.shape[-1:]):
+            row = f"a row {x.shape[-1]} elements" if x.ndim else "x no dimension"
+            raise UsageError(f"{name} has the shape {tuple(vector.shape)}, and {row}")
+    return [None if one is None else contiguous(one) for one in vectors.values()]
 
 
 def as_matrix(x: Any) -> Any:

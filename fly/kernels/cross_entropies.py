@@ -9,7 +9,7 @@ from fly_common.errors import UsageError
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import exp
-from fly.kernels.arrays import as_matrix, contiguous
+from fly.kernels.arrays import FLOATS, INTEGERS, as_matrix, check_types, contiguous
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
 from fly.kernels.row_softmax import Normalizer
@@ -130,6 +130,8 @@ def cross_entropy_rows(
     As `cross_entropy`; losses are 0 where the target is ignored. Both results are of f32, of f64
     for x of f64, and have the shape of targets.
     """
+    check_types(FLOATS, x=x)
+    check_types(INTEGERS, targets=targets)
     if tuple(targets.shape) != tuple(x.shape[:-1]):
         raise UsageError(
             f"targets have the shape {tuple(targets.shape)}, and the rows {tuple(x.shape[:-1])}"

@@ -8,12 +8,13 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
-from fly.kernels.arrays import contiguous
+from fly.kernels.arrays import INTEGERS, check_types, contiguous
 from fly.kernels.operators import operator
 
 THREADS, ITEMS = 256, 8  # of a block, and the elements that a thread takes at least
 MOST_BLOCKS = 256
 MOST_SHARED = 8192  # bins that a block counts in shared memory
+MOST_BINS = 2**31 - 1
 
 
 @fly.kernel
@@ -76,6 +77,7 @@ def histogram(x: Any, bins: int) -> Any:
 
     x: integers, of any shape. Returns a vector of `bins` counts of i32.
     """
-    if bins < 1:
-        raise UsageError(f"bins is {bins}, less than 1")
+    check_types(INTEGERS, x=x)
+    if not 0 < bins <= MOST_BINS:
+        raise UsageError(f"bins is {bins}, not from 1 to {MOST_BINS}")
     return histogram_vector(contiguous(x).reshape(-1), bins)

@@ -12,7 +12,7 @@ from typing import Any
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import rsqrt
-from fly.kernels.arrays import as_matrix, check_shapes, check_vectors
+from fly.kernels.arrays import FLOATS, as_matrix, as_vectors, check_shapes, check_types
 from fly.kernels.columns import THREADS, add_up, column_plan, parts_of
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
@@ -21,15 +21,13 @@ from fly.kernels.rows import Matrix, Row, Tile, wide_type
 
 
 def statistics(row, x, eps, centred):
-    """Returns what is subtracted from a row, and the factor 1 / sqrt(variance + eps)."""
-    mean = row.mean(x) if centred else 0.0
-    variance = row.mean(row.map(lambda x: (x - mean) * (x - mean), x))
-    return mean, rsqrt(variance + eps.to(variance.dtype))
-
-
-def applied(row, function, x, parameter):
-    """Returns `function` of a row and a vector, or the row if there is no vector."""
-    return x if parameter is None else row.map(function, x, row.read(parameter))
+    """Returns a row, less its mean if `centred`; the mean; and 1 / sqrt(variance + eps)."""
+    mean = row.mean(x) if centred else None
+    if centred:
+        x = row.map(lambda x: x - mean, x)
+    with fx.fastmath("contract"):
+        variance = row.mean(row.map(lambda x: x * x, x))
+        return x, mean, rsqrt(variance + eps.to(variance.dtype))
 
 
 @fly.kernel
@@ -49,14 +47,23 @@ def norm_kernel(
     x = row.read(X)
     if residual is not None:
         # What is normalized is the sum that is returned, rounded. LLVM adds in f16 then.
-        x = row.map(lambda x, other: (x + other).to(X.dtype).to(x.dtype), x, row.read(residual))
+        x = row.map(lambda x, other: (x + other).to(X.dtype), x, row.read(residual))
         row.write(total, x)
+    x, _, factor = statistics(row, x, eps, centred)
+    y = row.map(lambda x: x * factor, x)
+    parameters = [row.read(one) for one in (weight, bias) if one is not None]
+
+    def scaled(y, *parameters):
+        parameters = list(parameters)
+        if weight is not None:
+            y = y * parameters.pop(0)
+        return y + parameters.pop(0) if parameters else y
+
     with fx.fastmath("contract"):
-        mean, factor = statistics(row, x, eps, centred)
-        y = row.map(lambda x: (x - mean) * factor, x)
-        y = applied(row, lambda y, weight: y * weight, y, weight)
-        y = applied(row, lambda y, bias: y + bias, y, bias)
-    row.write(Y, y if scales is None else quantized(row, y, Y.dtype, scales))
+        if scales is None:
+            row.finish(Y, scaled, y, *parameters)
+        else:
+            row.write(Y, quantized(row, row.map(scaled, y, *parameters), Y.dtype, scales))
 
 
 @fly.jit
@@ -92,16 +99,20 @@ def norm_backward_kernel(
     weight=None,
 ):
     row = Row(plan, X.shape[1])
+    x, mean, factor = statistics(row, row.read(X), eps, centred)
     with fx.fastmath("contract"):
-        x = row.read(X)
-        mean, factor = statistics(row, x, eps, centred)
-        x = row.map(lambda x: (x - mean) * factor, x)
-        dy = applied(row, lambda dy, weight: dy * weight, row.read(dY), weight)
+        x = row.map(lambda x: x * factor, x)
+        dy = row.read(dY)
+        if weight is not None:
+            dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
         along = row.mean(row.map(lambda dy, x: dy * x, dy, x))
         shift = row.mean(dy) if centred else 0.0
-        row.write(dX, row.map(lambda dy, x: (dy - shift - x * along) * factor, dy, x))
+        dx = row.map(lambda dy, x: dy - shift - x * along, dy, x)
+        row.finish(dX, lambda dx: dx * factor, dx)
     if fx.thread_idx.x == 0:
-        means[fx.block_idx.x], factors[fx.block_idx.x] = mean, factor
+        factors[fx.block_idx.x] = factor
+        if centred:
+            means[fx.block_idx.x] = mean
 
 
 @fly.kernel
@@ -111,23 +122,27 @@ def parameters_backward_kernel(
     means: fx.Tensor,
     factors: fx.Tensor,
     dweight: fx.Tensor,
-    dbias: fx.Tensor,
     rows: fx.Int32,
     plan: fx.Constexpr[Plan],
+    dbias=None,
 ):
-    """Sums over `rows` rows, of a vector of columns each thread."""
+    """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
+    mean."""
     part, columns, first = fx.block_idx.y, X.shape[1], fx.block_idx.x * plan.tile
     start = fx.Int64(part) * rows
     weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
     for row in range(start, min(start + rows, X.shape[0])):
         tile = Tile(Row(plan, columns, row), first)
-        dy, x = tile.load(dY, 0.0), tile.load(X, 0.0)
+        dy, x = [tile.load(one, 0.0).to(dweight.dtype) for one in (dY, X)]
         with fx.fastmath("contract"):
-            weight += dy * ((x - means[row]) * factors[row])
-        bias += dy
+            if dbias is not None:
+                x = x - means[row]
+                bias += dy
+            weight += dy * (x * factors[row])
     made = Tile(Row(plan, columns, part), first)
     made.store(dweight, weight)
-    made.store(dbias, bias)
+    if dbias is not None:
+        made.store(dbias, bias)
 
 
 @fly.jit
@@ -143,25 +158,28 @@ def norm_backward_rows(
     rows, columns = X.shape
     wide = wide_type(X.dtype)
     dX = fx.empty(X.shape, X.dtype)
-    means, factors = fx.empty(rows, wide), fx.empty(rows, wide)
+    means, factors = fx.empty(rows if centred else 0, wide), fx.empty(rows, wide)
     norm_backward_kernel(dY, X, dX, means, factors, eps, centred, plan, weight).launch(
         grid=rows, block=plan.threads
     )
     if weight is None:
         return dX, fx.empty(0, X.dtype), fx.empty(0, X.dtype)
     parts, rows_of_part = parts_of(rows)
-    dweight, dbias = fx.empty((parts, columns), wide), fx.empty((parts, columns), wide)
+    dweight = fx.empty((parts, columns), wide)
+    dbias = fx.empty((parts, columns), wide) if centred else None
     parameters_backward_kernel(
-        dY, X, means, factors, dweight, dbias, rows_of_part, of_columns
+        dY, X, means, factors, dweight, rows_of_part, of_columns, dbias
     ).launch(grid=(fx.ceildiv(columns, of_columns.tile), parts), block=THREADS)
-    return dX, add_up(dweight, weight.dtype), add_up(dbias, weight.dtype)
+    sums = fx.empty(0, X.dtype) if dbias is None else add_up(dbias, weight.dtype)
+    return dX, add_up(dweight, weight.dtype), sums
 
 
 def _norm(x, eps, centred, weight=None, bias=None, residual=None, dtype=None):
     """Calls norm_rows; returns the results there are."""
-    matrix = as_matrix(x)
+    check_types(FLOATS, x=x, residual=residual)
+    weight, bias = as_vectors(x, weight=weight, bias=bias)
     vectors = [one for one in (weight, bias) if one is not None]
-    check_vectors(x, weight=weight, bias=bias)
+    matrix = as_matrix(x)
     matrices = [matrix]
     if residual is not None:
         check_shapes(x, residual)
@@ -266,9 +284,10 @@ def add_rms_norm_quantized(
     return _norm(x, eps, False, weight, None, residual, dtype)
 
 
-def _fake_backward(gradient: Any, x: Any, weight: Any, *_: Any) -> Any:
+def _fake_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool) -> Any:
     of_weight = x.new_empty(0) if weight is None else weight.new_empty(weight.shape)
-    return x.new_empty(x.shape), of_weight, of_weight.clone()
+    of_bias = of_weight.clone() if centred else x.new_empty(0)
+    return x.new_empty(x.shape), of_weight, of_bias
 
 
 @operator(
@@ -280,10 +299,12 @@ def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool)
     """The gradients of x, weight and bias from those of layer_norm (centred) or of rms_norm.
 
     gradient and x are of one type and shape. Without a weight, the gradients of weight and bias are
-    empty. Sums over rows are the same in each run.
+    empty; so is that of the bias of rms_norm, which has none. Sums over rows are the same in each
+    run.
     """
+    check_types(FLOATS, gradient=gradient, x=x)
     check_shapes(gradient, x)
-    check_vectors(x, weight=weight)
+    (weight,) = as_vectors(x, weight=weight)
     matrices = as_matrix(gradient), as_matrix(x)
     vectors = [] if weight is None else [weight]
     of_rows = plan(*matrices, *vectors)
@@ -294,18 +315,19 @@ def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool)
 
 def _save(ctx: Any, inputs: Any, output: Any) -> None:
     x, *parameters, ctx.eps = inputs
-    ctx.save_for_backward(x, parameters[0])
+    ctx.save_for_backward(x, *parameters)
 
 
 def _save_sum(ctx: Any, inputs: Any, output: Any) -> None:
     _, _, *parameters, ctx.eps = inputs
-    ctx.save_for_backward(output[1], parameters[0])
+    ctx.save_for_backward(output[1], *parameters)
 
 
 def _gradients(ctx: Any, gradient: Any, centred: bool) -> tuple[Any, Any, Any]:
-    x, weight = ctx.saved_tensors
-    dx, dweight, dbias = norm_backward(gradient, x, weight, ctx.eps, centred)
-    return dx, *((None, None) if weight is None else (dweight, dbias))
+    x, weight, bias = (*ctx.saved_tensors, None)[:3]
+    factor = bias.new_ones(bias.shape) if weight is None and bias is not None else weight
+    dx, dweight, dbias = norm_backward(gradient, x, factor, ctx.eps, centred)
+    return dx, None if weight is None else dweight, None if bias is None else dbias
 
 
 @layer_norm.gradient(_save)

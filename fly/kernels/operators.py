@@ -14,7 +14,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any
+from numbers import Integral, Real
+from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
@@ -23,12 +24,34 @@ NAMESPACE = "fly"
 Function = Callable[..., Any]
 
 
+class Kind(NamedTuple):
+    """What an argument of a schema may be: of some types, or have an attribute."""
+
+    text: str
+    types: tuple[type, ...] = ()
+    attribute: str = ""
+
+    def has(self, value: Any) -> bool:
+        return hasattr(value, self.attribute) if self.attribute else isinstance(value, self.types)
+
+
+# Kinds by torch's types; what is not here a function checks itself. Operators of torch check all.
+KINDS = {
+    "Tensor": Kind("a NumPy array", attribute="__array_interface__"),
+    "int": Kind("an integer", (Integral,)),
+    "SymInt": Kind("an integer", (Integral,)),
+    "float": Kind("a number", (Real,)),
+    "str": Kind("a string", (str,)),
+}
+
+
 class Operator:
     """A function of arrays, decorated by `operator`."""
 
     def __init__(self, function: Function, schema: str, fake: Function, mutates: tuple[str, ...]):
         self.function, self.schema, self.fake, self.mutates = function, schema, fake, mutates
         self.name = function.__name__
+        self._kinds = kinds_of(schema)
         self._gradient: tuple[Function, Function] | None = None
         self._made: Any = None
         update_wrapper(self, function)
@@ -44,7 +67,16 @@ class Operator:
             raise UsageError(
                 f"{self.name} takes NumPy arrays or torch tensors, not {quoted(first)}"
             )
+        self._check(arguments, named)
         return self.function(*arguments, **named)
+
+    def _check(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
+        """Raises UsageError for arguments of other kinds than the schema's."""
+        for name, value in (*zip(self._kinds, arguments, strict=False), *named.items()):
+            kind, optional = self._kinds.get(name, (None, True))
+            if kind is None or kind.has(value) or (optional and value is None):
+                continue
+            raise UsageError(f"{self.name} takes {name} as {kind.text}, not {quoted(value)}")
 
     def gradient(self, save: Function) -> Callable[[Function], Function]:
         """Decorates the backward function, which gets the context that `save` has filled and the
@@ -80,6 +112,16 @@ class Operator:
             backward, save = self._gradient
             made.register_autograd(backward, setup_context=save)
         return made
+
+
+def kinds_of(schema: str) -> dict[str, tuple[Kind | None, bool]]:
+    """The kind of each parameter of a schema, and whether it may be None."""
+    parameters = schema[1 : schema.rindex(") ->")].split(", ")
+    named = (one.partition("=")[0].rpartition(" ")[::2] for one in parameters if one != "*")
+    return {
+        name: (KINDS.get(kind.partition("(")[0].rstrip("?")), kind.endswith("?"))
+        for kind, name in named
+    }
 
 
 def operator(

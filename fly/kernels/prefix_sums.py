@@ -13,7 +13,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
-from fly.kernels.arrays import contiguous
+from fly.kernels.arrays import FLOATS, INTEGERS, check_types, contiguous
 from fly.kernels.operators import like, operator
 from fly.kernels.rows import wide_type
 
@@ -84,6 +84,7 @@ def prefix_sum(x: Any, exclusive: bool = False) -> Any:
     x: a vector of integers or floats. Returns a vector of the same type. Integers wrap; sums of
     f16 and bf16 are computed in f32 and rounded.
     """
+    check_types(INTEGERS + FLOATS, x=x)
     if x.ndim != 1:
         raise UsageError(f"prefix_sum takes a vector, not an array of {x.ndim} dimensions")
     return prefix_sum_vector(contiguous(x), exclusive)

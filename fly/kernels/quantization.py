@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_backend.choice import choose, row_of
 from fly_common.errors import UsageError
+from fly_target.target import Target
 
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.arrays import as_matrix
+from fly.kernels.arrays import FLOATS, as_matrix, check_types
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
 from fly.kernels.rows import Matrix, Row
@@ -28,10 +30,22 @@ GREATEST = 3.4028234663852886e38  # number of f32
 
 
 def format_of(dtype: str) -> Any:
-    """The element type of a name. UsageError for others."""
-    if dtype not in FORMATS:
-        raise UsageError(f"dtype is {dtype!r}", hint=f"it is one of {', '.join(FORMATS)}")
+    """The element type of a name. UsageError for one that is not known, or that the target does
+    not convert to."""
+    chip = row_of(choose())
+    known = [name for name, (kind, _) in FORMATS.items() if _converts(chip, kind)]
+    if dtype not in known:
+        what = (
+            f"{chip.name} has no conversion to {dtype}"
+            if dtype in FORMATS
+            else f"dtype is {dtype!r}"
+        )
+        raise UsageError(what, hint=f"on {chip.name}, it is one of {', '.join(known)}")
     return FORMATS[dtype][0]
+
+
+def _converts(chip: Target, kind: Any) -> bool:
+    return kind is fx.Int8 or kind.name in chip.narrow_floats
 
 
 def quantized(row, x, dtype, scales):
@@ -85,6 +99,7 @@ def quantize_rows(x: Any, dtype: str) -> Any:
     is 0. A row with NaN or an infinity has such a scale, and its y is not specified. Rounding is to
     nearest, ties to even.
     """
+    check_types(FLOATS, x=x)
     matrix = as_matrix(x)
     y, scales = quantize_matrix(matrix, format_of(dtype), plan(matrix))
     return y.reshape(x.shape), scales.reshape(x.shape[:-1])

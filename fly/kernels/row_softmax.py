@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import exp, reciprocal
-from fly.kernels.arrays import along
+from fly.kernels.arrays import FLOATS, along, check_types
 from fly.kernels.operators import like, operator
 from fly.kernels.row_plans import Plan, plan
 from fly.kernels.rows import Line, Matrix, Row, added
@@ -39,7 +39,7 @@ class Normalizer(NamedTuple):
         """The normalizer of a row, for all threads."""
         if not row.plan.fits:
             return row.fold(cls.of, cls.merge, x).over_block()
-        # One exponential of each element, which `apply` uses again.
+        # One exponential of each element, which `store` uses again.
         bound = _greatest(fx.maxnumf(LOWEST[x.at(0).dtype.bits], *x.at(0)))
         return cls(bound, fx.block.reduce(added(exp(x.at(0) - bound))))
 
@@ -54,11 +54,15 @@ class Normalizer(NamedTuple):
         bound = _greatest(self.bound)
         return Normalizer(bound, fx.block.reduce(self.total * exp(self.bound - bound)))
 
-    def apply(self, numbers: Any, log: bool) -> Any:
-        """The softmax of some of the numbers, or its logarithm."""
+    def store(self, row: Row, Y: Any, x: Line, log: bool) -> None:
+        """Stores the softmax of a row, or its logarithm."""
         if log:
-            return (numbers - self.bound) - fx.log(self.total)
-        return exp(numbers - self.bound) * reciprocal(self.total)
+            of_total = fx.log(self.total)
+            row.write(Y, row.map(lambda x: (x - self.bound) - of_total, x))
+        else:
+            share = reciprocal(self.total)
+            powers = row.map(lambda x: exp(x - self.bound), x)
+            row.finish(Y, lambda power: power * share, powers)
 
 
 def _greatest(bound: Any) -> Any:
@@ -72,7 +76,7 @@ def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx
     row = Row(plan, X.shape[1])
     x = row.read(X, float("-inf"))
     normalizer = Normalizer.of_row(row, x)
-    row.write(Y, row.map(lambda x: normalizer.apply(x, log), x))
+    normalizer.store(row, Y, x, log)
 
 
 @fly.kernel
@@ -87,12 +91,12 @@ def softmax_backward_kernel(
     dy, y = row.read(dY), row.read(Y)
     if log:
         total = row.sum(dy)
-        dx = row.map(lambda dy, y: dy - exp(y) * total, dy, y)
+        row.write(dX, row.map(lambda dy, y: dy - exp(y) * total, dy, y))
     else:
         with fx.fastmath("contract"):
             total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
-        dx = row.map(lambda dy, y: y * (dy - total), dy, y)
-    row.write(dX, dx)
+        rest = row.map(lambda dy: dy - total, dy)
+        row.finish(dX, lambda rest, y: rest * y, rest, row.map(lambda y: y, y))
 
 
 @fly.jit
@@ -110,10 +114,12 @@ def softmax_backward_rows(dY: Matrix, Y: Matrix, log: fx.Constexpr[bool], plan: 
 
 
 def _forward(x: Any, dim: int, log: bool) -> Any:
+    check_types(FLOATS, x=x)
     return along(dim, lambda x: softmax_rows(x, log, plan(x)), x)
 
 
 def _backward(gradient: Any, y: Any, dim: int, log: bool) -> Any:
+    check_types(FLOATS, gradient=gradient, y=y)
     return along(
         dim,
         lambda gradient, y: softmax_backward_rows(gradient, y, log, plan(gradient, y)),

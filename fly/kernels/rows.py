@@ -20,6 +20,7 @@ from typing import Any
 
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
+from fly.kernels.mixed_precision import rounded, rounds_elements
 from fly.kernels.row_plans import LANES, Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -67,7 +68,11 @@ class Row:
 
         Bits of numbers without a sign are in their order as integers, and those of NaN above them.
         """
-        bits = self.fold(lambda x: _bits(x).reduce("max"), fx.max, line)
+        bits = _bits(Tile(self, 0).within(line.at(0))).reduce("max")
+        if not self.plan.fits:
+            for first in range(self.plan.tile, self.columns, self.plan.tile):
+                more = _bits(Tile(self, first).within(line.at(first)))
+                bits = fx.max(bits, more.reduce("max"))
         kind = fx.Float32 if bits.dtype.bits == 32 else fx.Float64
         return fx.block.reduce(bits, "max").bitcast(kind)
 
@@ -78,24 +83,48 @@ class Row:
 
     def write(self, tensor: Any, line: Line) -> None:
         """Stores all elements to the row of a matrix."""
+        self._store(tensor, lambda first: line.at(first).to(tensor.dtype))
+
+    def finish(self, tensor: Any, function: Callable[..., Any], *lines: Line) -> None:
+        """Stores `function` of all elements. It is best a single product or sum: on AMD, results of
+        f16 are computed one by one, and rounded by the same instruction (`mixed_precision`)."""
+        dtype = tensor.dtype
+
+        def made(first: Any) -> Any:
+            given = [line.raw(first) for line in lines]
+            wide = wide_type(given[0].dtype)
+            if not rounds_elements(dtype, wide, [one.dtype for one in given]):
+                return function(*[one.to(wide) for one in given]).to(dtype)
+            count = range(given[0].numel)
+            return rounded([function(*[one[i].to(wide) for one in given]) for i in count])
+
+        self._store(tensor, made)
+
+    def _store(self, tensor: Any, made: Callable[[Any], Any]) -> None:
         if self.plan.fits:
-            Tile(self, 0).store(tensor, line.at(0))
+            Tile(self, 0).store(tensor, made(0))
         else:
             for first in range(0, self.columns, self.plan.tile):
-                Tile(self, first).store(tensor, line.at(first))
+                Tile(self, first).store(tensor, made(first))
 
 
 class Line:
     """A row's elements of a tensor, or of what is computed of tensors. They are in registers if the
-    row fits, and computed again for each use if it does not."""
+    row fits, and computed again for each use if it does not. `make` returns those of a thread in
+    the tile from an element on, of the tensor's type."""
 
     def __init__(self, row: Row, make: Callable[[Any], Any]):
         self.make = make
         self.held = make(0) if row.plan.fits else None
 
-    def at(self, first: Any) -> Any:
+    def raw(self, first: Any) -> Any:
         """The thread's elements of the tile from element `first` on: an fx.Vector."""
         return self.make(first) if self.held is None else self.held
+
+    def at(self, first: Any) -> Any:
+        """The same in the type to compute in."""
+        held = self.raw(first)
+        return held.to(wide_type(held.dtype)) if held.dtype.is_float else held
 
 
 class Tile:
@@ -106,17 +135,17 @@ class Tile:
         self.index = row.index
 
     def load(self, tensor: Any, default: float) -> Any:
-        """Loads the thread's elements: an fx.Vector of `wide_type`."""
+        """Loads the thread's elements: an fx.Vector of the tensor's type."""
         held = self._registers(tensor.dtype)
         if not self.plan.whole:
             held.fill(default)
         self._copy(self._part(tensor), held)
-        return held.load().to(wide_type(tensor.dtype))
+        return held.load()
 
     def store(self, tensor: Any, values: Any) -> None:
-        """Stores the thread's elements."""
+        """Stores the thread's elements, an fx.Vector of the tensor's type."""
         held = self._registers(tensor.dtype)
-        held.store(values.to(tensor.dtype))
+        held.store(values)
         self._copy(held, self._part(tensor))
 
     def places(self) -> Any:

@@ -12,7 +12,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
-from fly.kernels.arrays import as_matrix
+from fly.kernels.arrays import SMALL_FLOATS, SMALL_INTEGERS, as_matrix, check_types
 from fly.kernels.operators import operator
 
 THREADS = 128  # of a block, which takes a row
@@ -22,7 +22,8 @@ NOTHING = -(2**63)  # less than the key of any element
 
 
 def key_of(value, column, largest):
-    """Returns an integer that orders elements: by value, then the lower column is greater."""
+    """Returns an integer that orders elements: by value, then the lower column is greater. Its
+    upper half, of 32 bits with a sign, is the order of values."""
     if value.dtype.is_float:
         number = value.to(fx.Float32)
         order = fx.Int32(LAST)  # of NaN
@@ -32,7 +33,9 @@ def key_of(value, column, largest):
         order = fx.Int64(order)
     else:
         order = fx.Int64(value)
-    return (order if largest else -order) << 32 | (LAST - column)
+        if value.dtype is fx.Uint32:
+            order -= 2**31
+    return (order if largest else ~order) << 32 | (LAST - column)
 
 
 def column_of(key):
@@ -90,15 +93,14 @@ def top_k(x: Any, k: int, largest: bool = True) -> Any:
     """(values, places): the k greatest elements along the last dimension, in descending order, and
     their places, of i32. With largest=False the least ones, in ascending order.
 
-    x: of numbers of at most 32 bits. k: from 1 to 64, and at most the length of a row. Of equal
-    elements those with the lowest places come first; 0.0 and -0.0 are equal. NaN is greater than
-    every number.
+    x: of integers of at most 32 bits, bool, f16, bf16 or f32. k: from 1 to 64, and at most the
+    length of a row. Of equal elements those with the lowest places come first; 0.0 and -0.0 are
+    equal. NaN is greater than every number.
     """
+    check_types((*SMALL_FLOATS, *SMALL_INTEGERS, "bool"), x=x)
     if x.ndim == 0 or not 0 < k <= min(MOST, x.shape[-1]):
         most = min(MOST, x.shape[-1]) if x.ndim else 0
         raise UsageError(f"k is {k}, not from 1 to {most}")
-    if x.itemsize > 4:
-        raise UsageError("top_k takes elements of at most 32 bits", hint="convert the array")
     values, places = top_k_matrix(as_matrix(x), k, largest)
     shape = (*x.shape[:-1], k)
     return values.reshape(shape), places.reshape(shape)

@@ -48,6 +48,21 @@ def judge(
         assert (worst := error(ours, right)) <= allowed, f"{worst:.3g} > {allowed:.3g}"
 
 
+def check_quantized(found: Any, exact: torch.Tensor, dtype: str) -> None:
+    """Compares (y, scales) of a type of 8 bits with the exact numbers: each is as close as any of
+    its type is, with the row's scale."""
+    y, scales = found
+    kind = getattr(torch, dtype)
+    assert (y.dtype, scales.dtype) == (kind, torch.float32)
+    every = torch.arange(256, dtype=torch.uint8).view(kind).double()
+    every = every[every.isfinite() & (every > -128)]
+    greatest = exact.abs().amax(-1)
+    torch.testing.assert_close(scales.double() * every.max(), greatest, rtol=1e-2, atol=0)
+    wanted = exact / scales[..., None].double()
+    nearest = (every - wanted[..., None]).abs().amin(-1)
+    assert ((y.double() - wanted).abs() <= nearest + wanted.abs() * 4e-3).all()
+
+
 def gradients(function: Callable[..., Any], *arguments: Any, seed: int = 99) -> tuple[Any, ...]:
     """The gradients of the floating-point tensors among `arguments`, for random gradients of the
     result."""

@@ -155,7 +155,7 @@ def array(*shape: int, dtype: Any = np.float16) -> Any:
         ),
         (
             (array(1, 1, 1, 64, dtype="f4"),) * 3,
-            "attention takes float16 and bfloat16, not float32",
+            "q is of float32, and must be of float16 or bfloat16",
         ),
         (
             (array(1, 1, 1, 80),) * 3,

@@ -98,12 +98,12 @@ def test_compiled_by_torch(target):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        ({0: np.zeros((2, 2, 64), "f4")}, "attention takes float16 and bfloat16, not float32"),
+        ({0: np.zeros((2, 2, 64), "f4")}, "q is of float32, and must be of float16 or bfloat16"),
         (
             {1: np.zeros((4, 16, 1, 64), "f4")},
             "q is float16, and the caches float32 and float16: convert them",
         ),
-        ({3: np.zeros((2, 2), "i8")}, "block_tables is of int32, not int64"),
+        ({3: np.zeros((2, 2), "i8")}, "block_tables is of int64, and must be of int32"),
         (
             {4: np.zeros(3, "i4")},
             "the shapes of q, the caches, block_tables and context_lens do not fit: "

@@ -10,7 +10,7 @@ from fly_common.errors import UsageError
 from fly.kernels import dropout
 
 
-@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("kind", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("shape", [(0,), (1,), (1023,), (1024,), (1025,), (30, 40), (3, 4, 5)])
 def test_elements(target, shape, kind):
     x = torch.rand(shape, generator=torch.Generator().manual_seed(1)).add(0.5).to(kind)
@@ -19,7 +19,8 @@ def test_elements(target, shape, kind):
         kept = y != 0
         assert (y.dtype, y.shape) == (kind, x.shape)
         exact = (x.double() / (1 - p if p < 1 else 1))[kept]
-        torch.testing.assert_close(y[kept].double(), exact, rtol=1e-2 if p else 0, atol=0)
+        rounding = 2 * torch.finfo(kind).eps if p else 0.0
+        torch.testing.assert_close(y[kept].double(), exact, rtol=rounding, atol=0)
         if p in (0.0, 1.0):
             assert kept.all() == (p == 0.0) or not x.numel()
 
@@ -45,6 +46,11 @@ def test_gradient(target):
     torch.testing.assert_close(compiled(x, 3), y)
 
 
+def test_gradcheck(target):
+    x = torch.rand(50, dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x: dropout(x, 0.4, 3), (x,))
+
+
 def test_strict(strict, target):
     test_elements(target, (30,), torch.float16)
 
@@ -52,3 +58,5 @@ def test_strict(strict, target):
 def test_refused(target):
     with pytest.raises(UsageError, match=r"p is 1\.5, not from 0 to 1"):
         dropout(np.zeros(3, np.float32), 1.5, 0)
+    with pytest.raises(UsageError, match="x is of int32, and must be of float16"):
+        dropout(np.zeros(3, np.int32), 0.5, 0)

@@ -22,6 +22,7 @@ SHAPES = [
     ((2, 3, 20, 24), (3, 24, 40), torch.float16, False, True),
     ((4, 1, 9, 8), (2, 8, 12), torch.float32, False, False),
     ((2, 5, 30), (30, 16), torch.float64, False, True),
+    ((130, 9), (9, 70), torch.float64, True, False),  # several blocks of a thread, along K
     ((40,), (2, 40, 9), torch.float16, False, False),
     ((3, 40), (40,), torch.float32, False, False),
     ((0, 16), (16, 8), torch.float16, False, False),
@@ -133,7 +134,9 @@ def test_numpy(target):
     np.testing.assert_allclose(flipped, (a.astype(np.float64) @ b)[:, ::-1, ::-1], atol=1e-5)
 
 
-@pytest.mark.parametrize("shapes", [((20, 24), (24, 18)), ((2, 9, 8), (8, 5)), ((8,), (3, 8, 4))])
+@pytest.mark.parametrize(
+    "shapes", [((20, 24), (24, 18)), ((2, 9, 8), (8, 5)), ((8,), (3, 8, 4)), ((9,), (9,))]
+)
 def test_gradient(target, shapes):
     a, b = operands(*shapes, torch.float16, False, False)
     judge(gradients(matmul, a, b), lambda a, b: gradients(torch.matmul, a, b), a, b)
@@ -148,7 +151,9 @@ def test_torch_checks_the_operator(target):
     torch.library.opcheck(matmul.torch, (a.detach(), b.detach()), {"out_dtype": torch.float32})
     for activation in (None, "relu", "gelu", "silu"):
         assert torch.autograd.gradcheck(
-            lambda *x, name=activation: matmul(*x, activation=name, alpha=0.7, beta=1.5), arguments
+            lambda *x, name=activation: matmul(*x, activation=name, alpha=0.7, beta=1.5),
+            arguments,
+            fast_mode=True,
         )
 
 
@@ -226,6 +231,10 @@ ZEROS = np.zeros((4, 4), np.float32)
             lambda: matmul(ZEROS, ZEROS, None, ZEROS[:3]),
             "an array of shape (3, 4) is not one of (4",
         ),
+        (lambda: matmul(ZEROS.astype("u1"), ZEROS.astype("u1")), "gfx942 can't multiply u8"),
+        (lambda: matmul(ZEROS, ZEROS, out_dtype=bool), "results can't be of bool"),
+        (lambda: matmul(ZEROS, None), "matmul takes b as a NumPy array, not None"),
+        (lambda: matmul(ZEROS, torch.ones(4, 4)), "matmul takes b as a NumPy array, not tensor("),
         (lambda: matmul(ZEROS.astype("i2"), ZEROS.astype("i2")), "gfx942 can't multiply i16"),
         (lambda: matmul(ZEROS.astype("c8"), ZEROS.astype("c8")), "matrices of complex64 can't be"),
         (

@@ -54,7 +54,7 @@ def test_views(target):
         judge(conv2d(x, weight), torch.conv2d, x, weight)
 
 
-@pytest.mark.parametrize("case", [CASES[1], CASES[4]], ids=str)
+@pytest.mark.parametrize("case", [CASES[1], CASES[4], CASES[9]], ids=str)
 def test_gradient(target, case):
     *first, options, adjacent = case
     x, weight = operands(*first, adjacent)
@@ -70,7 +70,7 @@ def test_gradient(target, case):
 
 def test_numpy(target):
     x, weight = operands((2, 4, 6, 5), (3, 4, 2, 3), torch.float32, False)
-    made = conv2d(x.numpy(), weight.numpy(), stride=(2, 1))
+    made = conv2d(x.numpy(), weight.numpy(), stride=(np.int64(2), 1))
     assert type(made) is np.ndarray
     exact = torch.conv2d(x.double(), weight.double(), stride=(2, 1))
     np.testing.assert_allclose(made, exact, atol=1e-5)
@@ -82,7 +82,7 @@ def test_torch_checks_the_operator(target):
     arguments = [y.requires_grad_() for y in (x, weight, tensor(3, (6,), torch.float64))]
     options = {"stride": 2, "padding": [1, 0], "groups": 2}
     torch.library.opcheck(conv2d.torch, arguments, options)
-    assert torch.autograd.gradcheck(lambda *x: conv2d(*x, **options), arguments)
+    assert torch.autograd.gradcheck(lambda *x: conv2d(*x, **options), arguments, fast_mode=True)
 
 
 @pytest.mark.heavy
@@ -108,7 +108,10 @@ X, W = np.zeros((1, 4, 5, 5), np.float32), np.zeros((2, 4, 3, 3), np.float32)
             "x of shape (1, 4, 5, 5) and weight of shape (2, 4, 3, 3)",
         ),
         (lambda: conv2d(X, W, stride=0), "strides and dilations are positive, and paddings not ne"),
-        (lambda: conv2d(X, W, padding=(1, 2, 3)), "[1, 2, 3] is not one number, or two for rows a"),
+        (lambda: conv2d(X, W, padding=(1, 2, 3)), "(1, 2, 3) is not an integer, or two for rows"),
+        (lambda: conv2d(X, W, stride=1.5), "1.5 is not an integer, or two for rows and columns"),
+        (lambda: conv2d(X, W, padding="same"), "'same' is not an integer, or two for rows and"),
+        (lambda: conv2d(X.astype("i1"), W.astype("i1")), "x is of int8, and must be of float16"),
         (lambda: conv2d(X, W, dilation=3), "the window is greater than the image of shape (5, 5)"),
         (lambda: conv2d(X, W.astype("f8")), "x is of float32 and weight of float64"),
         (lambda: conv2d(X, W, X[0, 0, 0]), "bias has shape (5,), and weight 2 outputs"),

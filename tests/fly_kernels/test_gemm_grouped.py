@@ -195,6 +195,8 @@ def test_moe(target, tokens, d, e, h, k):
     shapes = ((tokens, d), (d, e), (e, d, h), (e, h, d))
     x, gate, w1, w2 = [tensor(i, shape, torch.float32, 0.5) for i, shape in enumerate(shapes)]
     judge(moe(x, gate, w1, w2, k), lambda *x: reference_moe(*x, k), x, gate, w1, w2)
+    if (tokens, d, e, h, k) not in MIXTURES[::3]:  # those of the parts are compared above
+        return
     judge(
         gradients(lambda *x: moe(*x, k), x, gate, w1, w2),
         lambda *x: gradients(lambda *x: reference_moe(*x, k), *x),
@@ -221,7 +223,7 @@ def test_torch_checks_the_operators(target):
     a, b = a.requires_grad_(), b.requires_grad_()
     torch.library.opcheck(grouped_matmul.torch, (a, b, offsets))
     assert torch.autograd.gradcheck(
-        lambda a, b: grouped_matmul(a, b, offsets, activation="gelu"), (a, b)
+        lambda a, b: grouped_matmul(a, b, offsets, activation="gelu"), (a, b), fast_mode=True
     )
     torch.library.opcheck(group_products.torch, (a.detach(), a.detach(), offsets))
     logits = tensor(3, (3, 5), torch.float32).requires_grad_()
@@ -243,6 +245,9 @@ def test_compiled_by_torch(target):
     judge(compiled(*arrays), lambda *x: reference_moe(*x, 2), *arrays)
 
 
+X, CHOICES = np.zeros((4, 5), np.float32), np.zeros(4, np.int32)
+
+
 @pytest.mark.parametrize(
     ("call", "said"),
     [
@@ -254,8 +259,23 @@ def test_compiled_by_torch(target):
             lambda: group_products(np.zeros((3, 4)), np.zeros((2, 4)), np.zeros(3, np.int32)),
             "a and b are M × K and M × N of one type, not float64 (3, 4), float64 (2, 4)",
         ),
-        (lambda: moe_route(np.zeros((3, 4)), 5), "k is 5 and logits have shape (3, 4)"),
+        (lambda: moe_route(np.zeros((3, 4), "f4"), 5), "k is 5 and logits have shape (3, 4)"),
         (lambda: moe_sort(np.zeros(3, np.int32), 0), "there are 0 experts"),
+        (lambda: moe_sort(np.zeros(3, np.int64), 2), "experts is of int64, and must be of int32"),
+        (lambda: moe_route(np.zeros((3, 4)), 2), "logits is of float64, and must be of float16"),
+        (lambda: moe_gather(X, CHOICES, CHOICES, 0), "k is 0, less than 1"),
+        (
+            lambda: moe_gather(X, CHOICES, CHOICES, 2),
+            "the shapes of x, order and places do not fit 4 tokens and k = 2: (4, 5), (4,), (4,)",
+        ),
+        (
+            lambda: moe_combine(X, CHOICES, CHOICES, np.zeros((3, 2), np.float32)),
+            "the shapes of x, order and places do not fit 3 tokens and k = 2: (4, 5), (4,), (4,)",
+        ),
+        (
+            lambda: moe_combine(X, CHOICES, CHOICES, np.zeros((4, 1))),
+            "weights is of float64, and must be of float32",
+        ),
         (lambda: moe(np.zeros(3), *[np.zeros((1, 1))] * 3, 1), "x is tokens × D, and has 1 dim"),
     ],
 )

@@ -38,7 +38,10 @@ def test_strict(strict, target):
 
 
 def test_refused(target):
-    with pytest.raises(UsageError, match="bins is 0, less than 1"):
-        histogram(np.zeros(3, np.int32), 0)
-    with pytest.raises(UsageError, match="data is Integer"):
+    for bins in (0, 2**31):
+        with pytest.raises(UsageError, match=f"bins is {bins}, not from 1 to 2147483647"):
+            histogram(np.zeros(3, np.int32), bins)
+    with pytest.raises(UsageError, match="x is of float32, and must be of int8, uint8"):
         histogram(np.zeros(3, np.float32), 4)
+    with pytest.raises(UsageError, match=r"histogram takes bins as an integer, not 2\.5"):
+        histogram(np.zeros(3, np.int32), 2.5)

@@ -19,7 +19,7 @@ from fly.kernels import (
     rms_norm,
     rms_norm_quantized,
 )
-from fly_kernels.judging import gradients, judge, tensor
+from fly_kernels.judging import check_quantized, gradients, judge, tensor
 
 SHAPES = [
     ((3, 1000), torch.float32),
@@ -92,6 +92,38 @@ def test_without_parameters(target, shape, dtype):
         judge(gradients(function, x), lambda x, f=reference: gradients(f, x), x)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
+def test_a_bias_without_a_weight(target, dtype):
+    x, _, _, bias = inputs((3, 40), dtype)
+
+    def of_torch(x, bias):
+        return layer_norm_of_torch(x, None, bias)
+
+    judge(layer_norm(x, bias=bias), of_torch, x, bias)
+    found = gradients(lambda x, bias: layer_norm(x, None, bias), x, bias)
+    judge(found, lambda *given: gradients(of_torch, *given), x, bias)
+
+
+def test_parameters_with_elements_apart(target):
+    x, _, weight, bias = inputs((3, 40), torch.float32)
+    weight, bias = [one.repeat_interleave(3)[::3] for one in (weight, bias)]
+    judge(layer_norm(x, weight, bias), layer_norm_of_torch, x, weight, bias)
+    judge(
+        norm_backward(x, x, weight, 1e-5, True)[0],
+        lambda x, weight: gradients_of(layer_norm_of_torch, x, weight),
+        x,
+        weight,
+    )
+    same = weight[:1].expand(40)
+    judge(rms_norm(x, same), rms_norm_of_torch, x, same)
+    assert np.array_equal(rms_norm(x.numpy(), weight.numpy()[::-1]), rms_norm(x, weight.flip(0)))
+
+
+def gradients_of(function, x, weight):
+    x = x.clone().requires_grad_()
+    return torch.autograd.grad(function(x, weight), x, x.detach())[0]
+
+
 @shapes
 def test_residuals(target, shape, dtype):
     x, residual, weight, bias = inputs(shape, dtype)
@@ -114,20 +146,6 @@ def test_residuals(target, shape, dtype):
             )
 
 
-def check_quantized(found, exact, dtype):
-    """Each number is as close to the exact one as any of its type is, with the row's scale."""
-    y, scales = found
-    kind = getattr(torch, dtype)
-    assert (y.dtype, scales.dtype) == (kind, torch.float32)
-    every = torch.arange(256, dtype=torch.uint8).view(kind).double()
-    every = every[every.isfinite() & (every > -128)]
-    greatest = exact.abs().amax(-1)
-    torch.testing.assert_close(scales.double() * every.max(), greatest, rtol=1e-2, atol=0)
-    wanted = exact / scales[..., None].double()
-    nearest = (every - wanted[..., None]).abs().amin(-1)
-    assert ((y.double() - wanted).abs() <= nearest + wanted.abs() * 4e-3).all()
-
-
 ROUNDED = [
     ((3, 200), torch.float32),
     ((1, 512), torch.float16),
@@ -144,9 +162,12 @@ ROUNDED = [
 
 @pytest.mark.parametrize(("shape", "dtype"), ROUNDED, ids=str)
 def test_eight_bits(target, shape, dtype):
+    """By int8, and by one of the target's floats of 8 bits for each shape."""
     x, residual, weight, bias = inputs(shape, dtype)
     wide = [one.double() for one in (x, residual, weight, bias)]
-    for kind in EIGHT_BITS[target]:
+    kinds, place = EIGHT_BITS[target], ROUNDED.index((shape, dtype))
+    check_quantized(quantize_rows(x, "int8"), wide[0], "int8")
+    for kind in kinds[place % len(kinds) :][:1]:
         check_quantized(quantize_rows(x, kind), wide[0], kind)
         exact = rms_norm_of_torch(wide[0], wide[2])
         check_quantized(rms_norm_quantized(x, kind, weight), exact, kind)
@@ -156,6 +177,25 @@ def test_eight_bits(target, shape, dtype):
         *found, sums = add_rms_norm_quantized(x, residual, kind, weight)
         check_quantized(found, rms_norm_of_torch(total, wide[2]), kind)
         torch.testing.assert_close(sums, x + residual)
+
+
+@pytest.mark.parametrize("size", [15, 300])
+def test_a_mean_that_is_great_beside_the_differences(target, size):
+    """What lies beyond a row, 0 less the mean, is not its greatest magnitude; equal elements are
+    0."""
+    x = 100 + tensor(1, (3, size), torch.float32, 0.1)
+    exact = layer_norm_of_torch(x.double())
+    check_quantized(layer_norm_quantized(x, "int8"), exact, "int8")
+    assert layer_norm_quantized(torch.full((2, size), 0.5), "int8")[1].tolist() == [0.0, 0.0]
+
+
+def test_types_that_the_target_does_not_convert_to(target):
+    other = "float8_e4m3fn" if target == "gfx942" else "float8_e4m3fnuz"
+    with pytest.raises(UsageError) as error:
+        quantize_rows(torch.ones(2, 3), other)
+    known = ", ".join(EIGHT_BITS[target])
+    said = f"{target} has no conversion to {other}\n  on {target}, it is one of {known}"
+    assert str(error.value) == said
 
 
 def test_rows_without_a_scale(target):
@@ -235,7 +275,10 @@ def test_compiled_by_torch(target):
         (lambda x: add_rms_norm(x, x[:1]), "the arrays have different shapes: (2, 3), (1, 3)"),
         (lambda x: rms_norm(x.reshape(6)[:1].reshape(())), "the array has no dimension"),
         (lambda x: quantize_rows(x, "int4"), "dtype is 'int4'"),
-        (lambda x: rms_norm(x.astype(np.int32)), "X is Float[M,N{i32}] in the file, but given as"),
+        (lambda x: rms_norm(x.astype(np.int32)), "x is of int32, and must be of float16"),
+        (lambda x: rms_norm(x, x[0].astype(np.int8)), "weight is of int8, and must be of float16"),
+        (lambda x: rms_norm(x, 1e-5), "rms_norm takes weight as a NumPy array, not 1e-05"),
+        (lambda x: layer_norm(x, eps="a"), "layer_norm takes eps as a number, not 'a'"),
         (lambda x: rms_norm(None), "rms_norm takes NumPy arrays or torch tensors, not None"),
     ],
 )

@@ -51,3 +51,5 @@ def test_strict(strict, target):
 def test_refused(target):
     with pytest.raises(UsageError, match="takes a vector, not an array of 2 dimensions"):
         prefix_sum(np.zeros((2, 2), np.int32))
+    with pytest.raises(UsageError, match="x is of bool, and must be of int8"):
+        prefix_sum(np.zeros(2, bool))

@@ -160,7 +160,7 @@ ZEROS = {"x": np.zeros((3, 32), "f4"), "cos": np.zeros((3, 8), "f4"), "sin": np.
     [
         (
             {"x": np.zeros((3, 32))},
-            "rotary embedding takes float16, bfloat16, float32, not float64",
+            "x is of float64, and must be of float16, bfloat16 or float32",
         ),
         (
             {"sin": np.zeros((2, 8), "f4")},

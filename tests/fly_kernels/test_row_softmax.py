@@ -93,7 +93,15 @@ def test_compiled_by_torch(target):
     [
         (lambda: softmax(np.zeros((2, 3), np.float32), 2), "dim is 2, and the array has 2 dim"),
         (lambda: softmax(np.float32(1).reshape(())), "dim is -1, and the array has 0 dimensions"),
-        (lambda: softmax(np.zeros(3, np.int32)), "X is Float[M,N{i32}] in the file, but given as"),
+        (
+            lambda: softmax(np.zeros(3, np.int32)),
+            "x is of int32, and must be of float16, bfloat16, float32 or float64",
+        ),
+        (
+            lambda: softmax(torch.zeros(4, 4).to(torch.float8_e5m2)),
+            "x is of float8_e5m2, and must be of float16, bfloat16, float32 or float64",
+        ),
+        (lambda: softmax(np.zeros(3), "a"), "softmax takes dim as an integer, not 'a'"),
         (lambda: softmax([1.0]), "softmax takes NumPy arrays or torch tensors, not [1.0]"),
         (
             lambda: softmax_backward(np.zeros(3), np.zeros(4)),

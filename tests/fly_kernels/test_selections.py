@@ -22,6 +22,7 @@ SHAPES = [
     ((6, 130), 10, torch.int8),
     ((1, 20000), 4, torch.uint8),  # many ties
     ((2, 500), 3, torch.int16),
+    ((3, 40), 40, torch.bool),
 ]
 
 
@@ -43,6 +44,18 @@ def test_numbers_that_are_no_numbers(target):
     assert places.tolist() == [[2, 7, 4, 5, 0, 1, 6, 3]]
     torch.testing.assert_close(values, x[:, places[0].long()], equal_nan=True)
     assert top_k(x, 3, largest=False)[1].tolist() == [[3, 6, 0]]
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.uint32, np.int8, np.uint8, np.uint16])
+def test_the_limits_of_integers(target, kind):
+    limits = np.iinfo(kind)
+    middle = limits.max // 2
+    x = np.array([limits.max, limits.min, 3, middle, middle + 1, limits.min + 1], kind)
+    for largest in (True, False):
+        values, places = top_k(x, 6, largest)
+        order = np.argsort(-x.astype(np.int64) if largest else x, kind="stable")
+        np.testing.assert_array_equal(places, order)
+        np.testing.assert_array_equal(values, x[order])
 
 
 def test_gradient(target):
@@ -76,7 +89,8 @@ def test_strict(strict, target):
         (np.zeros((2, 3), np.float32), 4, "k is 4, not from 1 to 3"),
         (np.zeros((2, 100), np.float32), 65, "k is 65, not from 1 to 64"),
         (np.zeros((), np.float32), 1, "k is 1, not from 1 to 0"),
-        (np.zeros(9, np.float64), 1, "top_k takes elements of at most 32 bits"),
+        (np.zeros(9, np.float64), 1, "x is of float64, and must be of float16, bfloat16, float32"),
+        (np.zeros(9, np.float32), 1.5, "top_k takes k as an integer, not 1.5"),
     ],
 )
 def test_refused(target, x, k, said):

@@ -63,8 +63,12 @@ PYTHON_FX = SimpleNamespace(
 
 def source_of(body: str, top: str = "") -> str:
     """The file of a kernel with this body."""
-    body = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
-    return HEAD.format(body=body, top=top)
+    return HEAD.format(body=indented(body), top=top)
+
+
+def indented(body: str) -> str:
+    """A body as it stands in a function."""
+    return textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
 
 
 def arguments() -> tuple[np.ndarray, np.ndarray]:

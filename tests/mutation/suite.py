@@ -101,6 +101,8 @@ def within(handlers: Handlers, then: Callable[[Suite], None]) -> None:
     options = ["-p", "no:cacheprovider", "-p", "no:faulthandler", f"--rootdir={TESTS.parent}"]
     # Failure messages are not read, and computing them can take half a minute if arrays differ.
     options += ["--assert=plain", "--tb=native"]
+    # What `make test` leaves out notices damage too: a handler's tests are chosen by their time.
+    options += ["-m", "heavy or not heavy"]
     with _silence():
         pytest.main([*options, *names], plugins=[_Within(handlers, then)])
 

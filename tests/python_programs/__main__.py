@@ -2,63 +2,75 @@
 
     PYTHONPATH=tests python -m python_programs                         5,000 programs
     PYTHONPATH=tests python -m python_programs --programs 200 --seed 7
+    PYTHONPATH=tests python -m python_programs --seed 7 --again 81     one program again, shortened
     PYTHONPATH=tests python -m python_programs --traced                interprets MLIR's ops instead
 
-hypothesis makes the programs, and shortens one whose results differ, which ends the run.
+Each program has its own random numbers, from the seed and its number, so that it can be run alone.
+Some are compiled together, in several processes. Exit status 1 if the results of one differ from
+CPython's, or if one is refused.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import tempfile
 import time
 from pathlib import Path
 
-import hypothesis
-from hypothesis import HealthCheck, Phase, given, settings
+from python_programs.batches import batches, case
+from python_programs.judge import LLVMS, Case, Difference, difference, is_refused
+from python_programs.shorten import shortened
 
-from python_programs.judge import compare
-from python_programs.programs import bodies, scalars
+TOLD = 10  # differences that are printed
 
-# hypothesis keeps all programs of a run, in 4 MB each, and compares a new one with them.
-BATCH = 250
+
+def again(seed: int, number: int, traced: bool) -> int:
+    """Runs one program, and prints it shortened if it differs."""
+    one = case(seed, number)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        found = difference(one, folder, not traced)
+        if found is None:
+            verdict = "is refused" if is_refused(one, folder) else "agrees"
+            print(f"python_programs: it {verdict}")
+            return 0
+
+        def still(body: str) -> bool:
+            new = difference(Case(body, one.runs), folder, not traced)
+            return new is not None and new.kind == found.kind
+
+        body = shortened(one.body, still)
+        last: Difference = difference(Case(body, one.runs), folder, not traced) or found
+    print(f"{last.text}\n\n{body}")
+    return 1
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python_programs", description=__doc__.split("\n")[0])
     parser.add_argument("--programs", type=int, default=5000, metavar="N")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument("--again", type=int, metavar="NUMBER", help="this program alone")
     parser.add_argument("--traced", action="store_true", help="interpret the traced module")
     wanted = parser.parse_args()
-    started, ran = time.monotonic(), 0
-    for batch in range(-(-wanted.programs // BATCH)):
-        count = min(BATCH, wanted.programs - batch * BATCH)
-        ran += run_batch(count, wanted.seed * 1000 + batch, emulator=not wanted.traced)
-    print(f"python_programs: {ran} programs, none differs ({time.monotonic() - started:.0f} s)")
-    return 0
-
-
-def run_batch(count: int, seed: int, emulator: bool) -> int:
-    """Returns how many programs ran; AssertionError if one's results differ."""
-    ran = 0
-    with tempfile.TemporaryDirectory() as name:
-
-        @hypothesis.seed(seed)
-        @settings(
-            max_examples=count,
-            deadline=None,
-            database=None,
-            phases=(Phase.generate, Phase.shrink),
-            suppress_health_check=list(HealthCheck),
-        )
-        @given(body=bodies(), first=scalars(), second=scalars())
-        def agree(body: str, first: tuple, second: tuple) -> None:
-            nonlocal ran
-            compare(body, [first, second], Path(name), emulator)
-            ran += 1
-
-        agree()
-    return ran
+    if wanted.again is not None:
+        return again(wanted.seed, wanted.again, wanted.traced)
+    started, ran, wrong, llvms = time.monotonic(), 0, 0, []
+    for count, found in batches(wanted.seed, wanted.programs, wanted.jobs, wanted.traced):
+        ran += count
+        for number, kind, text in found:
+            if kind == LLVMS:
+                llvms.append(number)
+                continue
+            wrong += 1
+            if wrong <= TOLD:
+                print(f"--seed {wanted.seed} --again {number}:\n{text}\n", flush=True)
+    if llvms:
+        print(f"python_programs: wrong code by {LLVMS}: {', '.join(map(str, llvms))}")
+    took = time.monotonic() - started
+    print(f"python_programs: {ran} programs, {wrong} differ ({took:.0f} s)")
+    return 1 if wrong else 0
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ entry:
   %bytes = mul i64 %threads, {FIBER_BYTES}
   call void @llvm.memset.p0.i64(ptr @fly.fibers, i8 0, i64 %bytes, i1 false)
   call void @llvm.memset.p0.i64(ptr @fly.arrived, i8 0, i64 {8 * MOST_BARRIERS}, i1 false)
+  store i64 0, ptr @fly.copies.waiting
   store i64 0, ptr @fly.frees
   store i64 0, ptr @fly.used
   store i64 0, ptr @fly.ended
@@ -57,8 +58,12 @@ waits:
   br i1 %all, label %done, label %release
 release:
   %opened = call i1 @fly.release_barriers()
+  %copied = call i1 @fly.make_copies()
+  %phased = call i1 @fly.release_mbarriers()
   %moved.3 = load i1, ptr %moved.at
-  %going = or i1 %moved.3, %opened
+  %going.1 = or i1 %moved.3, %opened
+  %going.2 = or i1 %going.1, %copied
+  %going = or i1 %going.2, %phased
   br i1 %going, label %round, label %stuck
 stuck:
   ; The first thread that waits is the one that the fault names.
@@ -75,6 +80,7 @@ tell:
   call void @fly.stopped(i64 {KINDS.index("deadlock")}, ptr %f)
   unreachable
 done:
+  call void @fly.finish_copies()
   ret void
 }}
 

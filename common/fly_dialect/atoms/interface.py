@@ -105,6 +105,9 @@ class MmaOp(AtomOp):
     """An instruction that multiplies matrices: D = A·B + C on an M × N × K tile."""
 
     __slots__ = ()
+    # The operands ("a", "b") that it reads from shared memory itself. All threads see their whole
+    # tile; other operands are in registers.
+    IN_SHARED: ClassVar[tuple[str, ...]] = ()
 
     @property
     @abstractmethod

@@ -117,7 +117,7 @@ class _Slots:
             return self._torch(kind)
         if kind.startswith("PyArray"):
             return probing.numpy_functions()[kind]
-        if kind in ("entry", "kernel", "error", "stream"):
+        if kind in ("entry", "kernel", "error", "stream", "describe"):
             return self._entry(kind, which)
         return Held(self._object(kind, which))
 
@@ -136,6 +136,9 @@ class _Slots:
             return entry.function
         if kind == "kernel":
             return entry.kernels[which]
+        if kind == "describe":
+            assert entry.describing is not None
+            return entry.describing.function
         return Held(failures.raising(entry.error) if kind == "error" else entry.stream)
 
     def _object(self, kind: str, which: Any) -> object:
@@ -172,7 +175,8 @@ def way_of(entry: Entry) -> Way:
     """What of an entry decides about the code."""
     if isinstance(entry, PythonEntry):
         return Way(False)
-    return Way(True, entry.end, entry.blocking, entry.stream is not None)
+    stream = entry.stream is not None
+    return Way(True, entry.end, entry.blocking, stream, describing=entry.describing)
 
 
 def compile(

@@ -52,6 +52,18 @@ class KernelLimits:
 
 
 @dataclass(frozen=True)
+class Describing:
+    """Descriptors of tensors by a C function with cuTensorMapEncodeTiled's signature, at the
+    address `function`. `elements` are its numbers of MLIR's element types, `swizzles` those of
+    rows' bytes, `promotion` that of accesses to the L2 cache. The numbers are part of the code."""
+
+    function: int
+    elements: tuple[tuple[str, int], ...]
+    swizzles: tuple[tuple[int, int], ...]
+    promotion: int
+
+
+@dataclass(frozen=True)
 class DriverEntry:
     """Launches by a C function with the signature that cuLaunchKernel and hipModuleLaunchKernel
     share. `function` is its address, `kernels` the handle of the kernel of each launch.
@@ -59,7 +71,8 @@ class DriverEntry:
     The addresses of tensors are passed as they are: they must be addresses of the device.
     `error(launch, code)` raises for a status that is not 0. `stream()` gives the handle of the
     device's current stream; without it that is 0. `end` is the last word of `extra`: 0 for CUDA, 3
-    for HIP. `blocking` releases the GIL around the function.
+    for HIP. `blocking` releases the GIL around the function. `describing` is None where the driver
+    has no descriptors.
     """
 
     function: int
@@ -68,6 +81,7 @@ class DriverEntry:
     stream: Callable[[], int] | None = None
     end: int = 0
     blocking: bool = False
+    describing: Describing | None = None
 
 
 @dataclass(frozen=True)

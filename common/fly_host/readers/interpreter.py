@@ -133,6 +133,9 @@ class Interpreter:
         if word.kind == "pointer":
             offset = 0 if word.expression is None else self.values[word.expression]
             return self.tensors[str(word.name)], offset
+        if word.descriptor is not None:
+            shape = self.values.several(word.descriptor.shape)
+            return self.tensors[str(word.name)], shape, self.values.several(word.descriptor.strides)
         if word.kind == "scalar":
             return self.arguments[str(word.name)]
         assert word.expression is not None

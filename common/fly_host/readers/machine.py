@@ -76,6 +76,7 @@ class Machine(Services, Protocol):
         stream: Any,
     ) -> None:
         """Launches a kernel. `arguments` holds a value for each word of `launch.arguments`: an
-        integer, a scalar argument, or for a pointer (tensor, offset in bytes). `stream` is what the
+        integer, a scalar argument, for a pointer (tensor, offset in bytes), or for a descriptor
+        (tensor, shape, strides), as in its `TileDescriptor`. `stream` is what the
         caller gave for the launch's stream; None is the current one."""
         ...

@@ -253,6 +253,10 @@ class Writer:
         if word.kind == "pointer":
             offset = "0" if word.expression is None else f"e{word.expression}"
             return f"({self.tensors[str(word.name)]}, {offset})"
+        if word.descriptor is not None:
+            shape, strides = word.descriptor.shape, word.descriptor.strides
+            tensor = self.tensors[str(word.name)]
+            return f"({tensor}, {self.tuple(shape)}, {self.tuple(strides)})"
         return f"arguments[{word.name!r}]" if word.kind == "scalar" else f"e{word.expression}"
 
     def call(self, call: steps.Call, at: str) -> None:

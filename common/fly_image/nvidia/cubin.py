@@ -159,9 +159,12 @@ def _kernel(
     places = nv_info.parameters(attributes)
     arguments = tuple(Argument(offset, size, VALUE, "") for offset, size in places)
     if declared is not None:
-        if [(one.offset, one.size) for one in declared.parameters] != places:
+        if not _same_places(declared, places):
             raise InputError(f"the declaration of kernel {quoted(name)} does not match its code")
-        arguments = tuple(map(Argument.of, declared.parameters))
+        arguments = tuple(
+            Argument.of(replace(one, offset=offset))
+            for one, (offset, _) in zip(declared.parameters, places, strict=True)
+        )
     required = nv_info.triple(attributes, nv_info.REQUIRED_THREADS)
     bound = required or nv_info.triple(attributes, nv_info.MAX_THREADS)
     numbers = said.get(name, Resources())
@@ -187,6 +190,16 @@ def _kernel(
         required_block=required,
         resources=numbers,
     )
+
+
+def _same_places(declared: entries.Entry, places: list[tuple[int, int]]) -> bool:
+    """Whether parameters lie as PTX declares them. They begin behind what the system keeps in front
+    of them, so that where one has a large alignment all may lie further behind."""
+    own = [(one.offset, one.size) for one in declared.parameters]
+    if len(own) != len(places):
+        return False
+    begin = places[0][0] if places else 0
+    return [(begin + offset, size) for offset, size in own] == places
 
 
 def _product(block: Triple | None) -> int:

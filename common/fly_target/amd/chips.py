@@ -43,5 +43,5 @@ CHIPS = (
     chip("gfx1151", generations.RDNA3_5, "Ryzen AI Max: Radeon 8050S, 8060S"),
     chip("gfx1200", generations.RDNA4, "Radeon RX 9060"),
     chip("gfx1201", generations.RDNA4, "Radeon RX 9070"),
-    chip("gfx1250", generations.GFX1250, ""),
+    chip("gfx1250", generations.CDNA5, "MI455X"),
 )

@@ -56,7 +56,14 @@ class AmdFacts:
     buffer descriptor's fourth word that raw, bounds-checked accesses need. `packed_work_item_ids`:
     x, y and z of a work item are in 10 bits each of v0, instead of v0, v1 and v2.
     `workgroup_ids_in_ttmp`: the workgroup ids are in ttmp9 and ttmp7, instead of SGPRs.
-    `split_barriers`: has s_barrier_signal and s_barrier_wait. `mode_has_ieee`: MODE has IEEE and
+    `split_barriers`: has s_barrier_signal and s_barrier_wait. `clusters`: workgroups may form
+    clusters, whose ids are in ttmp6. `preload_prologue`: kernels with preloaded arguments start
+    with 256 bytes of code for firmware without preloading. `user_sgpr_bits` is the width of the
+    descriptor's number of user SGPRs. `vgprs` is the number of vector registers that a kernel can
+    address; more than 256 need s_set_vgpr_msb. `global_scratch`: addresses of private memory name
+    the lane, and start at src_flat_scratch_base. `wide_resources`: buffer resources have a base of
+    57 bits and NUM_RECORDS of 45 bits. `signed_offsets`: the vector offset of an access with a
+    scalar base is signed. `mode_has_ieee`: MODE has IEEE and
     DX10_CLAMP. `clamps_poles`: FP16_OVFL also clamps the results of divisions by zero. `sums` names
     the emulator's arithmetic for sums of products of f16 and bf16; `sums_note` gives its source.
     """
@@ -73,6 +80,13 @@ class AmdFacts:
     packed_work_item_ids: bool = True
     workgroup_ids_in_ttmp: bool = False
     split_barriers: bool = False
+    clusters: bool = False
+    preload_prologue: bool = True
+    user_sgpr_bits: int = 5
+    vgprs: int = 256
+    global_scratch: bool = False
+    wide_resources: bool = False
+    signed_offsets: bool = False
     mode_has_ieee: bool = True
     clamps_poles: bool = False
     sums: str = ""

@@ -138,20 +138,28 @@ RDNA4 = replace(
     amd=_RDNA4,
 )
 
-# The emulator does not support it. Its LDS banks and cache lines are not published; those of RDNA4
-# are assumed.
-GFX1250 = replace(
+# LLVM calls it gfx1250. Its LDS banks and cache lines are not published; those of RDNA4 are
+# assumed.
+CDNA5 = replace(
     RDNA4,
-    family="gfx1250",
+    family="CDNA5",
     wave_sizes=(32,),
     lds=320 << 10,
     matrix="gfx1250",
-    emulated=False,
+    emulated=True,
     amd=replace(
         _RDNA4,
         registers=RegisterFiles(1024, 16, 16),
         unit=ComputeUnit(simds=4, waves=16, barriers=32),
+        buffer_flags=0,
+        clusters=True,
+        preload_prologue=False,
+        user_sgpr_bits=6,
+        vgprs=1024,
+        global_scratch=True,
+        wide_resources=True,
+        signed_offsets=True,
         sums="",
-        sums_note="",
+        sums_note="by the model of CDNA3; none is published for this target",
     ),
 )

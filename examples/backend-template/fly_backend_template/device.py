@@ -15,6 +15,9 @@ class CountingEmulator(Emulator):
         super().launch(*arguments, **named)
         self.launches += 1
 
+    def describe(self, tile: Any) -> bytes:
+        raise NotImplementedError
+
     def driver_entry(self, functions: Any) -> None:
         """Native code would launch without `launch`, and the launches would not be counted."""
         return None

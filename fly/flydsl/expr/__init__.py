@@ -13,7 +13,7 @@ import fly.flydsl.numbers.methods  # noqa: F401  FlyDSL's methods of numbers
 # has a name gives it.
 _HOMES = ("typing", "arith", "gpu", "primitive")
 _MODULES = {
-    **{name: name for name in ("arith", "coop", "gpu", "math", "meta", "random", "rocdl")},
+    **{name: name for name in ("arith", "gpu", "math", "meta", "random", "rocdl")},
     **{name: name for name in ("typing", "utils", "vector", "numeric", "primitive")},
     **{name: name for name in ("derived", "enum", "extern")},
     "ffi": "extern",

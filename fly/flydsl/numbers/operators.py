@@ -12,6 +12,7 @@ from typing import Any
 from fly_common.record import record
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
+from fly_trace.layouts.int_tuples import Extent
 from fly_trace.values import conversion, fast_math
 from fly_trace.values.dtypes import BOOL, F32, F64, I32, DType, rounded
 from fly_trace.values.elementwise import PREDICATES, Elementwise
@@ -78,7 +79,9 @@ def wrapped(number: Any, dtype: DType) -> Any:
 
 
 def typed(value: Any) -> Any:
-    """A number of Python as a Scalar; others unchanged."""
+    """A number of Python as a Scalar, also one of a layout; others unchanged."""
+    if isinstance(value, Extent):
+        value = int(value)
     if type(value) in _NUMBERS:
         return Scalar(default(value), number=value)
     return value

@@ -7,9 +7,10 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.arrays import address, contiguous, copied, strides
+from fly.kernels.arrays import address, check_types, contiguous, copied, strides, type_name
 from fly.kernels.attention.vectors import WIDTH
 
+TYPES = ("float16", "bfloat16")
 DIMENSIONS = (64, 128)
 ALIGNMENT = 16  # bytes
 FARTHEST = 2**22  # elements from row to row: a tile of 128 has less than 2^31 bytes
@@ -23,23 +24,12 @@ def check(q: Any, k: Any, v: Any, rank: int) -> None:
     if any(len(shape) != rank for shape in shapes) or len(set(types)) > 1:
         given = ", ".join(f"{one}{shape}" for one, shape in zip(types, shapes, strict=True))
         raise UsageError(f"q, k and v are of one type and {rank} dimensions, not {given}")
-    check_type(q)
+    check_types(TYPES, q=q)
     if of_q[-1] not in DIMENSIONS:
         raise UsageError(f"heads are of 64 or 128 elements, not {of_q[-1]}: pad q, k and v with 0")
     fits = of_k == of_v and of_q[-1] == of_k[-1] and (rank == 3 or of_q[0] == of_k[0])
     if not fits or of_k[1] < 1 or of_q[1] % of_k[1]:
         raise UsageError(f"the shapes of q, k and v do not fit: {of_q}, {of_k}, {of_v}")
-
-
-def check_type(x: Any) -> None:
-    """UsageError for other types than f16 and bf16."""
-    if (name := type_name(x)) not in ("float16", "bfloat16"):
-        raise UsageError(f"attention takes float16 and bfloat16, not {name}")
-
-
-def type_name(x: Any) -> str:
-    """The name of an array's element type, without the library's."""
-    return str(x.dtype).removeprefix("torch.")
 
 
 def scale_of(scale: float | None, q: Any) -> float:

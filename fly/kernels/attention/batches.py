@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly.kernels.arrays import copied, strides
 from fly.kernels.attention.arguments import check, for_tiles, scale_of, scaled_up, typed
 from fly.kernels.attention.backward import attention_gradients
 from fly.kernels.attention.forward import attention
 from fly.kernels.attention.problem import Problem
+from fly.kernels.attention.warpgroup_forward import has_warpgroups, warpgroup_attention
 from fly.kernels.operators import operator
 
 
@@ -41,13 +43,17 @@ def flash_attention(
 
     Returns out, as q, in memory as batches × queries × heads × d; and lse, batches × heads ×
     queries, of f32. A query that sees no key has an out of 0 and an lse of -inf. UsageError for
-    other types and shapes, and for targets without MFMA or WMMA of 16×16×16.
+    other types and shapes, and for targets without wgmma and without MFMA or WMMA of 16×16×16.
     """
     check(q, k, v, 4)
     problem = Problem(q.shape[3], causal, packed=False)
     q, factor = scaled_up(q, scale)
     q, k, v = [for_tiles(one, 2) for one in (q, k, v)]
-    out, lse = attention(q, k, v, factor, problem)
+    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
+        q, k, v = [one if min(strides(one)) > 0 else copied(one) for one in (q, k, v)]
+        out, lse = warpgroup_attention(q, k, v, factor, problem)
+    else:
+        out, lse = attention(q, k, v, factor, problem)
     return typed(out, q), lse
 
 

@@ -1,7 +1,8 @@
 """The kernels of attention of one query of each sequence, over keys that are stored in pages.
 
 The time of decoding is that of reading keys and values, so each is read once, by one wave, for all
-query heads that share it. Plain FMAs suffice for this, on every target.
+query heads that share it. Where a target has matrix instructions that suit it, `matrix_decode` has
+the kernel; the one here multiplies by FMA, on every target, and takes pages anywhere in memory.
 
 A wave takes a piece of 256 keys of a sequence and computes an online softmax over them. Another
 kernel combines the pieces, one after the other. How a sequence is divided depends on its length
@@ -15,6 +16,7 @@ from typing import Any, NamedTuple
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
+from fly.kernels.attention.matrix_decode import matrix_piece_kernel
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
 
 PIECE = 256  # keys
@@ -136,8 +138,11 @@ def decode(
     scale: fx.Float32,
     d: fx.Constexpr[int],
     heads: fx.Constexpr[int],
+    lanes: fx.Constexpr[int],
 ):
-    """One query of each sequence. `heads` is the number of query heads that a wave takes."""
+    """One query of each sequence. `heads` is the number of query heads that a wave takes. lanes:
+    those of a wave that multiplies by matrix instructions, of caches whose pages follow each other;
+    0 for FMA."""
     sequences, all_heads = Q.shape[0], Q.shape[1]
     pieces = fx.ceildiv(tables.shape[1] * K.shape[1], PIECE)
     blocks = fx.ceildiv(pieces * fx.num_warp_threads(), THREADS)
@@ -145,9 +150,15 @@ def decode(
     Totals = fx.empty((sequences, all_heads, pieces), fx.Float32)
     Sums = fx.empty((sequences, all_heads, pieces, d), fx.Float32)
     Out = fx.empty(Q.shape, Q.dtype)
-    piece_kernel(Q, K, V, tables, lengths, Bounds, Totals, Sums, scale, d, heads).launch(
-        grid=(blocks, all_heads // heads, sequences), block=THREADS
-    )
+    arrays = Q, K, V, tables, lengths, Bounds, Totals, Sums
+    if lanes:
+        matrix_piece_kernel(*arrays, scale, d, heads, PIECE).launch(
+            grid=(pieces, all_heads // heads, sequences), block=lanes
+        )
+    else:
+        piece_kernel(*arrays, scale, d, heads).launch(
+            grid=(blocks, all_heads // heads, sequences), block=THREADS
+        )
     combine_kernel(Bounds, Totals, Sums, lengths, Out, d).launch(
         grid=(fx.ceildiv(all_heads, THREADS * WIDTH // d), sequences), block=THREADS
     )

@@ -6,12 +6,12 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
+from fly.kernels.arrays import type_name
 from fly.kernels.attention.arguments import (
     check,
     for_tiles,
     scale_of,
     scaled_up,
-    type_name,
     typed,
 )
 from fly.kernels.attention.backward import packed_attention_gradients

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_backend.choice import choose, row_of
 from fly_common.errors import UsageError
 
-from fly.kernels.attention.arguments import check_type, for_loads, scale_of, type_name, typed
+from fly.kernels.arrays import check_types, strides, type_name
+from fly.kernels.attention.arguments import TYPES, for_loads, scaled_up, typed
 from fly.kernels.attention.decode import MOST_HEADS, decode
+from fly.kernels.attention.matrix_decode import EDGE, lanes_for
 from fly.kernels.operators import like, operator
 
 DIMENSIONS = (32, 64, 128, 256)
@@ -39,20 +42,28 @@ def paged_attention(
     """
     _check(q, k_cache, v_cache, block_tables, context_lens)
     d, shared = q.shape[2], q.shape[1] // k_cache.shape[2]
-    heads = max(n for n in range(1, MOST_HEADS + 1) if shared % n == 0)
+    q, factor = scaled_up(q, scale)
     rows = [for_loads(one) for one in (q, k_cache, v_cache)]
-    return typed(decode(*rows, block_tables, context_lens, scale_of(scale, q), d, heads), q)
+    lanes = lanes_for(row_of(choose()).matrix, d) if all(map(_pages_follow, rows[1:])) else 0
+    most = EDGE if lanes else MOST_HEADS
+    heads = max(n for n in range(1, most + 1) if shared % n == 0)
+    return typed(decode(*rows, block_tables, context_lens, factor, d, heads, lanes), q)
+
+
+def _pages_follow(cache: Any) -> bool:
+    """Whether the rows of all pages are at equal distances, and few enough to be counted in 31
+    bits."""
+    steps, (pages, page) = strides(cache), cache.shape[:2]
+    return (pages < 2 or steps[0] == page * steps[1]) and pages * page < 2**31
 
 
 def _check(q: Any, k: Any, v: Any, tables: Any, lengths: Any) -> None:
-    check_type(q)
+    check_types(TYPES, q=q)
     if len({type_name(one) for one in (q, k, v)}) > 1:
         raise UsageError(
             f"q is {type_name(q)}, and the caches {type_name(k)} and {type_name(v)}: convert them"
         )
-    for name, one in (("block_tables", tables), ("context_lens", lengths)):
-        if type_name(one) != "int32":
-            raise UsageError(f"{name} is of int32, not {type_name(one)}")
+    check_types(("int32",), block_tables=tables, context_lens=lengths)
     shapes = of_q, of_k, of_v, of_tables, of_lengths = [
         tuple(one.shape) for one in (q, k, v, tables, lengths)
     ]

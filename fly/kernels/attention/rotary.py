@@ -7,11 +7,10 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.attention.arguments import for_loads, type_name, typed
+from fly.kernels.arrays import INTEGERS, SMALL_FLOATS, check_types, type_name
+from fly.kernels.attention.arguments import for_loads, typed
 from fly.kernels.attention.rotation import ITEM, Rotation, rotate, rotate_and_cache
 from fly.kernels.operators import like, operator
-
-TYPES = ("float16", "bfloat16", "float32")
 
 
 @operator("(Tensor x, Tensor cos, Tensor sin, bool interleaved=False) -> Tensor", fake=like)
@@ -23,7 +22,7 @@ def rotary_embedding(x: Any, cos: Any, sin: Any, interleaved: bool = False) -> A
     2i and 2i + 1; elements from 2·pairs on are copied. d and 2·pairs are multiples of 16.
     Computed in f32. Returns a contiguous array as x. UsageError for other types and shapes.
     """
-    rotation = _rotation(x, cos, sin, interleaved)
+    rotation = _rotation(cos, sin, interleaved, x=x)
     if len(x.shape) < 2 or x.shape[-2] != cos.shape[0]:
         raise UsageError(
             f"x is of … × positions × d, and cos has {cos.shape[0]} positions, not {tuple(x.shape)}"
@@ -78,7 +77,7 @@ def rotary_and_cache(
     Writes k_cache and v_cache; returns the rotated q and k. It has no gradient. UsageError for
     other types and shapes, and for caches that kernels can't write in place.
     """
-    rotation = _rotation(q, cos, sin, interleaved)
+    rotation = _rotation(cos, sin, interleaved, q=q)
     _check(q, k, v, positions, k_cache, v_cache, slots)
     rows = [for_loads(one) for one in (q, k, v, cos, sin)]
     threads = rotation.threads(q.shape[1] + 2 * k.shape[1])
@@ -86,10 +85,9 @@ def rotary_and_cache(
     return tuple(typed(one, q) for one in made)
 
 
-def _rotation(x: Any, cos: Any, sin: Any, interleaved: bool) -> Rotation:
-    for one in (x, cos, sin):
-        if type_name(one) not in TYPES:
-            raise UsageError(f"rotary embedding takes {', '.join(TYPES)}, not {type_name(one)}")
+def _rotation(cos: Any, sin: Any, interleaved: bool, **rotated: Any) -> Rotation:
+    check_types(SMALL_FLOATS, **rotated, cos=cos, sin=sin)
+    (x,) = rotated.values()
     of_cos, of_sin = tuple(cos.shape), tuple(sin.shape)
     d, pairs = x.shape[-1] if len(x.shape) else 0, of_cos[-1] if of_cos else 0
     if of_cos != of_sin or len(of_cos) != 2 or type_name(cos) != type_name(sin):
@@ -104,6 +102,7 @@ def _rotation(x: Any, cos: Any, sin: Any, interleaved: bool) -> Rotation:
 
 
 def _check(q: Any, k: Any, v: Any, positions: Any, k_cache: Any, v_cache: Any, slots: Any) -> None:
+    check_types(INTEGERS, positions=positions, slots=slots)
     arrays = (q, k, v, k_cache, v_cache)
     if len({*map(type_name, arrays)}) > 1:
         raise UsageError(

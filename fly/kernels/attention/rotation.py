@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 
 import fly
 import fly.expr as fx
-from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
+from fly.kernels.attention.vectors import WIDTH, load_stored, store_vector
+from fly.kernels.mixed_precision import rounded, rounds_elements
 
 ITEM = 2 * WIDTH  # elements of a thread
 THREADS, LANES = 256, 64
@@ -42,25 +43,31 @@ class Rotation(NamedTuple):
         """Whether the thread's elements are pairs."""
         return 2 * self.pairs == self.d or item * WIDTH < self.pairs
 
-    def load(self, row: Any, item: Any) -> Item:
-        """The thread's elements of a row."""
+    def places(self, item: Any) -> tuple[Any, Any]:
+        """Where the thread's two vectors are in a row."""
         apart = not self.interleaved and self.paired(item)
         first = fx.where(apart, item * WIDTH, item * ITEM)
-        second = first + fx.where(apart, self.pairs, WIDTH)
-        return Item(first, second, load_vector(row, first), load_vector(row, second))
+        return first, first + fx.where(apart, self.pairs, WIDTH)
 
     def apply(self, item: Any, held: Item, cos: Any, sin: Any) -> Item:
         """The thread's elements, rotated by the angles of a row of cosines and one of sines."""
         if not self.paired(item):
             return held
-        c, s = load_vector(cos, item * WIDTH), load_vector(sin, item * WIDTH)
-        x, y = held.a, held.b
+        c, s = load_stored(cos, item * WIDTH), load_stored(sin, item * WIDTH)
+        x, y, dtype = held.a, held.b, held.a.dtype
         if self.interleaved:
             x, y = x.shuffle(y, EVEN), x.shuffle(y, ODD)
-        x, y = x * c - y * s, x * s + y * c
+        if rounds_elements(dtype, fx.Float32, [dtype]):
+            x, y = [
+                rounded([one(*[v[i].to(fx.Float32) for v in (x, y, c, s)]) for i in range(WIDTH)])
+                for one in (first_rotated, second_rotated)
+            ]
+        else:
+            x, y, c, s = [one.to(fx.Float32) for one in (x, y, c, s)]
+            x, y = [(one - two).to(dtype) for one, two in ((x * c, y * s), (x * s, -y * c))]
         if self.interleaved:
             x, y = x.shuffle(y, ALTERNATING[:WIDTH]), x.shuffle(y, ALTERNATING[WIDTH:])
-        return Item(held.first, held.second, x, y)
+        return Item(x, y)
 
     def threads(self, heads: int) -> int:
         """The threads of a block for so many heads: whole waves, no more than it has work for."""
@@ -68,17 +75,30 @@ class Rotation(NamedTuple):
 
 
 class Item(NamedTuple):
-    """A thread's elements: two vectors, from `first` and from `second` on."""
+    """A thread's elements: two vectors, of the type of the row."""
 
-    first: Any
-    second: Any
     a: Any
     b: Any
 
-    def store(self, row: Any) -> None:
+    @classmethod
+    def load(cls, row: Any, places: tuple[Any, Any]) -> Item:
+        """Those of a row."""
+        return cls(*[load_stored(row, place) for place in places])
+
+    def store(self, row: Any, places: tuple[Any, Any]) -> None:
         """Stores them in a row."""
-        store_vector(row, self.first, self.a)
-        store_vector(row, self.second, self.b)
+        for vector, place in zip(self, places, strict=True):
+            store_vector(row, place, vector)
+
+
+def first_rotated(x: Any, y: Any, c: Any, s: Any) -> Any:
+    """The first number of a pair, by its cosine and sine: x·c - y·s."""
+    return fx.fma(x, c, -fx.fma(y, s, 0.0))
+
+
+def second_rotated(x: Any, y: Any, c: Any, s: Any) -> Any:
+    """The second number of a pair: x·s + y·c."""
+    return fx.fma(x, s, fx.fma(y, c, 0.0))
 
 
 @fly.kernel
@@ -89,9 +109,10 @@ def rotary_kernel(
     index = fx.block_idx.x * THREADS + fx.thread_idx.x
     position, item, row = index // rotation.items, index % rotation.items, fx.block_idx.y
     if position < X.shape[1]:
-        held = rotation.load(X[row, position, None], item)
+        places = rotation.places(item)
+        held = Item.load(X[row, position, None], places)
         held = rotation.apply(item, held, cos[position, None], sin[position, None])
-        held.store(Y[row, position, None])
+        held.store(Y[row, position, None], places)
 
 
 @fly.kernel
@@ -117,22 +138,26 @@ def rotary_cache_kernel(
     angles = cos[positions[token], None], sin[positions[token], None]
     slot, size = slots[token], slots.dtype(k_cache.shape[1])
     page = slot // size
-    place = page, slot - page * size
-    if head < heads:
-        held = rotation.load(Q[token, head, None], item)
-        rotation.apply(item, held, *angles).store(rotated_q[token, head, None])
-    elif head < heads + kv_heads:
-        kv_head = head - heads
-        held = rotation.load(K[token, kv_head, None], item)
-        held = rotation.apply(item, held, *angles)
-        held.store(rotated_k[token, kv_head, None])
-        if slot >= 0:
-            held.store(k_cache[(*place, kv_head, None)])
-    elif head < heads + 2 * kv_heads:
-        kv_head = head - heads - kv_heads
-        held = rotation.load(V[token, kv_head, None], item)
-        if slot >= 0:
-            held.store(v_cache[(*place, kv_head, None)])
+    row, places = (page, slot - page * size), rotation.places(item)
+    is_query, is_rotated = head < heads, head < heads + kv_heads
+    kv_head = head - heads - fx.where(is_rotated, 0, kv_heads)
+    if head < heads + 2 * kv_heads:
+        if is_query:
+            held = Item.load(Q[token, head, None], places)
+        elif is_rotated:
+            held = Item.load(K[token, kv_head, None], places)
+        else:
+            held = Item.load(V[token, kv_head, None], places)
+        if is_rotated:
+            held = rotation.apply(item, held, *angles)
+        if is_query:
+            held.store(rotated_q[token, head, None], places)
+        elif is_rotated:
+            held.store(rotated_k[token, kv_head, None], places)
+            if slot >= 0:
+                held.store(k_cache[(*row, kv_head, None)], places)
+        elif slot >= 0:
+            held.store(v_cache[(*row, kv_head, None)], places)
 
 
 @fly.jit

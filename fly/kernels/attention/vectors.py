@@ -10,11 +10,16 @@ WIDTH = 8
 ACCESS = 128  # bits: eight elements of f16, or four of f32
 
 
-def load_vector(row: Any, first: Any) -> Any:
-    """The elements of a row from `first` on, as f32. They are at a multiple of 16 bytes."""
+def load_stored(row: Any, first: Any) -> Any:
+    """The elements of a row from `first` on, of its type. They are at a multiple of 16 bytes."""
     held = fx.make_rmem_tensor(_shape(row.dtype), row.dtype)
     _copy(_part(row, first), held)
-    return held.load().reshape(WIDTH).to(fx.Float32)
+    return held.load().reshape(WIDTH)
+
+
+def load_vector(row: Any, first: Any) -> Any:
+    """As `load_stored`, as f32."""
+    return load_stored(row, first).to(fx.Float32)
 
 
 def store_vector(row: Any, first: Any, numbers: Any) -> None:

@@ -14,7 +14,7 @@ from fly_common.errors import UsageError
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import exp, reciprocal
-from fly.kernels.arrays import contiguous
+from fly.kernels.arrays import SMALL_FLOATS, check_types, contiguous
 from fly.kernels.operators import operator
 
 Logits = fx.Tensor[fx.Float, "T", fx.sym_int32("E")]
@@ -135,6 +135,7 @@ def moe_route(logits: Any, k: int) -> Any:
     softmax of the chosen logits, and experts, tokens × k of i32, in descending order of weights; of
     equal ones the first. UsageError unless 1 ≤ k ≤ experts ≤ 1024.
     """
+    check_types(SMALL_FLOATS, logits=logits)
     if logits.ndim != 2 or not 0 < k <= logits.shape[1] <= MOST_EXPERTS:
         shape = tuple(logits.shape)
         raise UsageError(
@@ -228,11 +229,13 @@ def _fake_sort(experts: Any, count: int) -> Any:
 def moe_sort(experts: Any, count: int) -> Any:
     """The stable order of choices by expert.
 
-    experts: of i32, any shape, with n elements from 0 to count - 1. Returns three arrays of i32:
+    experts: of i32, any shape, with n elements from 0 to count - 1, which is not checked, as they
+    are the device's. Returns three arrays of i32:
     the n choices in order, each a place in the flattened `experts`; the place of each choice in
     that order; and for each expert the end of its choices there, as `grouped_matmul` takes them.
     UsageError unless 1 ≤ count ≤ 1024.
     """
+    check_types(("int32",), experts=experts)
     if not 0 < count <= MOST_EXPERTS:
         raise UsageError(f"there are {count} experts", hint=f"1 to {MOST_EXPERTS} can be sorted by")
     return sort(contiguous(experts).reshape(-1), count)

@@ -22,6 +22,7 @@ from fly.kernels.gemm.matrix_product import (
     check_activation,
     check_operands,
     result_type,
+    wide,
 )
 from fly.kernels.gemm.plans import WIDEST, Plan, plan
 from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
@@ -196,7 +197,7 @@ def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
 def _(ctx: Any, gradient: Any) -> Any:
     a, b, offsets = ctx.saved_tensors
     if ctx.activation is not None:
-        sums = grouped_matmul(a, b, offsets, out_dtype=gradient.dtype)
+        sums = grouped_matmul(a, b, offsets, out_dtype=wide(a))
         gradient = before(ctx.activation, gradient, sums)
     gradient = gradient.to(a.dtype)
     return grouped_matmul(gradient, b.mT, offsets), group_products(a, gradient, offsets), None

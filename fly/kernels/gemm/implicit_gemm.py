@@ -8,17 +8,19 @@ elements are in the image when they load them. What is outside of the image is 0
 from __future__ import annotations
 
 import math
+from operator import index
 from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
+from fly_common.quoting import quoted
 from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
-from fly.kernels.arrays import address, contiguous, strides
+from fly.kernels.arrays import FLOATS, address, check_types, contiguous, strides
 from fly.kernels.gemm.batched_gemm import Right
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm.matrix_product import matmul, result_type
+from fly.kernels.gemm.matrix_product import matmul, result_type, wide
 from fly.kernels.gemm.movers import Mover
 from fly.kernels.gemm.plans import WIDEST, Access, Plan, access, fits_buffer, plan_for
 from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
@@ -164,9 +166,12 @@ def convolution(
 
 def _pair(value: Any) -> tuple[int, int]:
     """Both numbers of an option, of which one may be given for both."""
-    numbers = (value,) if isinstance(value, int) else tuple(value)
+    try:
+        numbers = [*map(index, value if isinstance(value, list | tuple) else (value,))]
+    except TypeError:
+        numbers = []
     if len(numbers) not in (1, 2):
-        raise UsageError(f"{list(numbers)} is not one number, or two for rows and columns")
+        raise UsageError(f"{quoted(value)} is not an integer, or two for rows and columns")
     return numbers[0], numbers[-1]
 
 
@@ -229,6 +234,7 @@ def conv2d(
     of f64 in f64. UsageError for shapes that do not fit.
     """
     window = _window(x, weight, (stride, padding, dilation), groups)
+    check_types(FLOATS, x=x)
     if x.dtype != weight.dtype:
         raise UsageError(f"x is of {x.dtype} and weight of {weight.dtype}", hint="convert one")
     outputs, channels = weight.shape[0], window.channels
@@ -274,12 +280,15 @@ def _(ctx: Any, gradient: Any) -> Any:
 
     (x, weight, bias), groups = ctx.saved_tensors, ctx.groups
     window = tuple(weight.shape[2:])
-    rows = gradient.reshape(x.shape[0], groups, weight.shape[0] // groups, -1)
-    weights = weight.reshape(groups, rows.shape[2], -1)
-    patches = unfold(x, window, **ctx.options).reshape(x.shape[0], groups, weights.shape[2], -1)
-    spread = matmul(weights.mT, rows).reshape(x.shape[0], -1, rows.shape[3])
+    # Images, groups, outputs of a group and values of a window; pixels of the output.
+    b, g, n, k = x.shape[0], groups, weight.shape[0] // groups, math.prod(weight.shape[1:])
+    pixels = math.prod(gradient.shape[2:])
+    rows = gradient.reshape(b, g, n, pixels)
+    weights = weight.reshape(g, n, k)
+    patches = unfold(x, window, **ctx.options).reshape(b, g, k, pixels)
+    spread = matmul(weights.mT, rows).reshape(b, g * k, pixels)
     of_x = fold(spread, tuple(x.shape[2:]), window, **ctx.options)
     rows, patches = [one.permute(1, 2, 0, 3).flatten(2) for one in (rows, patches)]
     of_weight = matmul(rows, patches.mT).reshape(weight.shape)
-    of_bias = None if bias is None else gradient.sum((0, 2, 3)).to(bias.dtype)
+    of_bias = None if bias is None else gradient.sum((0, 2, 3), dtype=wide(x)).to(bias.dtype)
     return of_x, of_weight, of_bias, None, None, None, None

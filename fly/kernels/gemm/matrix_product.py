@@ -13,6 +13,8 @@ from fly.kernels.arrays import broadcast, contiguous, strides
 from fly.kernels.gemm.batched_gemm import gemm
 from fly.kernels.gemm.epilogue import ACTIVATIONS, Epilogue
 from fly.kernels.gemm.plans import WIDEST, access, element_type, plan
+from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
+from fly.kernels.gemm.warpgroup_plans import multiplies, readable, warpgroup_plan
 from fly.kernels.operators import operator
 
 
@@ -25,7 +27,8 @@ def _fake(a: Any, b: Any, *_: Any, out_dtype: Any = None, **__: Any) -> Any:
 
 @operator(
     "(Tensor a, Tensor b, Tensor? bias=None, Tensor? c=None, *, str? activation=None,"
-    " float alpha=1.0, float beta=1.0, ScalarType? out_dtype=None, int? split_k=None) -> Tensor",
+    " float alpha=1.0, float beta=1.0, ScalarType? out_dtype=None, int? split_k=None,"
+    " bool tf32=False) -> Tensor",
     fake=_fake,
 )
 def matmul(
@@ -39,6 +42,7 @@ def matmul(
     beta: float = 1.0,
     out_dtype: Any = None,
     split_k: int | None = None,
+    tf32: bool = False,
 ) -> Any:
     """activation(alpha · a·b + beta · c + bias).
 
@@ -49,7 +53,8 @@ def matmul(
 
     bias: N. c: broadcast to the result. activation: "relu", "gelu" (by erf) or "silu". out_dtype:
     the result's element type; by default that of a, i32 for i8, and f32 for 8-bit floats. split_k:
-    how many blocks share a sum, chosen if None.
+    how many blocks share a sum, chosen if None. tf32: whether f32 may be rounded to 10 bits of
+    fraction before it is multiplied, where an instruction does so.
 
     Returns a contiguous array of … × M × N. The order of additions depends on nothing but shapes,
     strides and target. UsageError for shapes that do not fit, and for types that the target can't
@@ -75,7 +80,8 @@ def matmul(
     if c is not None:
         c = broadcast(c, shape).reshape(count, m, n)
     out = result_type(a, out_dtype).name
-    return product(left, right, bias, c, activation, alpha, beta, out, split_k).reshape(shape)
+    made = product(left, right, bias, c, activation, alpha, beta, out, split_k, tf32)
+    return made.reshape(shape)
 
 
 def product(
@@ -88,6 +94,7 @@ def product(
     beta: float = 1.0,
     out: str = "f32",
     split_k: int | None = None,
+    tf32: bool = False,
 ) -> Any:
     """As `matmul`, of arrays of three dimensions; `out` is the type of results, as in
     signatures."""
@@ -114,17 +121,12 @@ def product(
         c = c if strides(c)[2] == 1 else contiguous(c)
         epilogue = epilogue.limited(access(c, 2))
     a, b = as_operand(a), as_operand(b)
-    unused = a
-    return gemm(
-        a,
-        b,
-        unused if bias is None else bias,
-        unused if c is None else c,
-        alpha,
-        beta,
-        plan(a, b, split_k),
-        epilogue,
-    )
+    added = a if bias is None else bias, a if c is None else c
+    if multiplies(a, b, epilogue, tf32):
+        a, b = readable(a, 2), readable(b, 1)
+        chosen = warpgroup_plan(a, b, epilogue, split_k)
+        return warpgroup_gemm(a, b, *added, alpha, beta, chosen, epilogue)
+    return gemm(a, b, *added, alpha, beta, plan(a, b, split_k), epilogue)
 
 
 def as_operand(x: Any) -> Any:
@@ -151,12 +153,17 @@ def check_activation(activation: str | None) -> None:
 
 
 def result_type(a: Any, out_dtype: Any) -> ElementType:
-    """The type of results: `out_dtype`, of NumPy or torch, or the usual one for operands like a."""
+    """The type of results: `out_dtype`, of NumPy or torch, or the usual one for operands like a.
+    UsageError for a type without whole bytes."""
     if out_dtype is not None:
-        return element_type(out_dtype)
+        found = element_type(out_dtype)
+        if found.bits % 8:
+            raise UsageError(f"results can't be of {found.long_name}")
+        return found
     usual = element_type(a.dtype)
-    wide = {"int": "i32", "float": "f32"}[usual.kind] if usual.bits == 8 else usual.name
-    return ELEMENT_TYPES[wide]
+    if usual.bits != 8:
+        return usual
+    return ELEMENT_TYPES["f32" if usual.kind == "float" else "i32"]
 
 
 def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
@@ -183,26 +190,42 @@ def _(ctx: Any, gradient: Any) -> Any:
     a, b, bias, c = ctx.saved_tensors
     options = dict(ctx.options, split_k=None)
     if (activation := options.pop("activation")) is not None:
-        gradient = before(activation, gradient, matmul(a, b, bias, c, **options))
+        # What the activation takes is not rounded to the type of results.
+        sums = matmul(a, b, bias, c, **dict(options, out_dtype=wide(a)))
+        gradient = before(activation, gradient, sums)
     of_bias = of_c = None
     if bias is not None:
-        of_bias = gradient.reshape(-1, *bias.shape).sum(0).to(bias.dtype)
+        rows = gradient.reshape(gradient.numel() // max(1, *bias.shape), *bias.shape)
+        of_bias = rows.sum(0, dtype=wide(a)).to(bias.dtype)
     if c is not None:
-        of_c = (gradient * options["beta"]).sum_to_size(c.shape).to(c.dtype)
+        of_c = (gradient.to(wide(a)) * options["beta"]).sum_to_size(c.shape).to(c.dtype)
     gradient = gradient.to(a.dtype)
-    gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
     gradient = gradient.unsqueeze(-1) if b.ndim == 1 else gradient
+    gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
     left, right = _matrices(a, b)
-    of_a = matmul(gradient, right.mT, alpha=options["alpha"]).sum_to_size(left.shape)
+    of_a = matmul(gradient, right.mT, alpha=options["alpha"], tf32=options["tf32"]).sum_to_size(
+        left.shape
+    )
     if right.ndim == 2:  # the rows of a are those of one matrix
         left, gradient = left.flatten(0, -2), gradient.flatten(0, -2)
-    of_b = matmul(left.mT, gradient, alpha=options["alpha"]).sum_to_size(right.shape)
+    of_b = matmul(left.mT, gradient, alpha=options["alpha"], tf32=options["tf32"]).sum_to_size(
+        right.shape
+    )
     return of_a.reshape(a.shape), of_b.reshape(b.shape), of_bias, of_c
 
 
+def wide(x: Any) -> Any:
+    """The type of sums of products of a torch tensor."""
+    import torch
+
+    return torch.promote_types(x.dtype, torch.float32)
+
+
 def before(activation: str, gradient: Any, x: Any) -> Any:
-    """The gradient of x, from that of activation(x)."""
+    """The gradient of x, from that of activation(x), in x's type."""
     from torch.ops import aten
+
+    gradient = gradient.to(x.dtype)
 
     if activation == "relu":
         return gradient * (x > 0)

@@ -12,7 +12,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
-from fly.kernels.arrays import as_matrix
+from fly.kernels.arrays import FLOATS, as_matrix, check_types
 from fly.kernels.gemm.expert_routing import moe_route, moe_sort
 from fly.kernels.gemm.grouped_gemm import grouped_matmul
 from fly.kernels.gemm.matrix_product import matmul
@@ -51,13 +51,12 @@ def combine_kernel(
     row = Row(plan, columns)
 
     def total(*x):
-        found = x[0] * shares[0]
-        for one, share in zip(x[1:], shares[1:], strict=True):
-            found += one * share
+        found = 0.0
+        for one, share in zip(x, shares, strict=True):
+            found = fx.fma(one, share, found)
         return found
 
-    with fx.fastmath("contract"):
-        row.write(Y, row.map(total, *parts))
+    row.finish(Y, total, *parts)
 
 
 @fly.jit
@@ -88,8 +87,11 @@ def _fake_gather(x: Any, order: Any, places: Any, k: int) -> Any:
 def moe_gather(x: Any, order: Any, places: Any, k: int) -> Any:
     """The rows of tokens in the order of experts: row i is that of token order[i] // k.
 
-    x: tokens × D. order, places: as `moe_sort` returns them. Returns (tokens · k) × D.
+    x: tokens × D, of f16, bf16, f32 or f64. order, places: as `moe_sort` returns them for tokens ·
+    k choices; their elements are not checked, as they are the device's. Returns (tokens · k) × D.
+    UsageError for other shapes and types.
     """
+    _check(x, 1, order, places, (x.shape[0] if x.ndim else 0, k))
     x = as_matrix(x)
     return gather(x, order, k, plan(x))
 
@@ -102,11 +104,34 @@ def _fake_combine(x: Any, order: Any, places: Any, weights: Any) -> Any:
 def moe_combine(x: Any, order: Any, places: Any, weights: Any) -> Any:
     """The sum of each token's rows, times their weights, in f32.
 
-    x: (tokens · k) × D, in the order of experts. weights: tokens × k of f32. order, places: as
-    `moe_sort` returns them. Returns tokens × D of x's type.
+    x: (tokens · k) × D, in the order of experts, of f16, bf16, f32 or f64. weights: tokens × k of
+    f32. order, places: as `moe_sort` returns them, not checked. Returns tokens × D of x's type.
+    UsageError for other shapes and types.
     """
+    check_types(("float32",), weights=weights)
+    if weights.ndim != 2:
+        raise UsageError(f"weights are tokens × k, not {tuple(weights.shape)}")
+    _check(x, weights.shape[1], order, places, tuple(weights.shape))
     x = as_matrix(x)
     return combine(x, places, weights, weights.shape[1], plan(x))
+
+
+def _check(x: Any, chosen: int, order: Any, places: Any, choices: tuple[int, int]) -> None:
+    """UsageError for other types and shapes than those of `chosen` rows of x for each of tokens,
+    and `choices`, tokens × k."""
+    check_types(FLOATS, x=x)
+    check_types(("int32",), order=order, places=places)
+    tokens, k = choices
+    if k < 1:
+        raise UsageError(f"k is {k}, less than 1")
+    if x.ndim != 2:
+        raise UsageError(f"x has {x.ndim} dimensions, not 2")
+    shapes = [tuple(one.shape) for one in (x, order, places)]
+    if shapes != [(tokens * chosen, x.shape[1]), (tokens * k,), (tokens * k,)]:
+        raise UsageError(
+            f"the shapes of x, order and places do not fit {tokens} tokens and k = {k}: "
+            + ", ".join(map(str, shapes))
+        )
 
 
 def _save_gather(ctx: Any, inputs: Any, output: Any) -> None:

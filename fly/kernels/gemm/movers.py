@@ -22,7 +22,7 @@ class Mover:
         threads = math.prod(fx.known_block_size())
         count = rows * columns // threads
         run = min(WIDEST * 8 // max(dtype.bits, lds.dtype.bits), count)
-        deep = 1 if access.along_k else count // run
+        deep = 1 if access.along_k else min(count // run, WIDEST * 8 // lds.dtype.bits)
         self.block, self.vector = (deep, run), min(access.vector, run)
         copy = fx.rocdl.BufferCopy if access.buffer else fx.UniversalCopy
         load = fx.make_copy_atom(copy(self.vector * dtype.bits), dtype)
@@ -76,6 +76,8 @@ class Mover:
         values = self.loaded.load().to(self.stored.dtype)
         deep, run = self.block
         if deep > 1:
-            values = values.shuffle(values, [j * run + i for i in range(run) for j in range(deep)])
+            blocks = range(0, values.numel, deep * run)
+            order = [one + j * run + i for one in blocks for i in range(run) for j in range(deep)]
+            values = values.shuffle(values, order)
         self.stored.store(values)
         fx.copy(self.store_atom, self.stored, self.target[None, None, None, stage])

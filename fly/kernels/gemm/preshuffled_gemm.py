@@ -211,7 +211,9 @@ def matmul_preshuffled(
     fit.
     """
     check_activation(activation)
-    if a.ndim < 1 or b.dtype != a.dtype:
+    if a.ndim < 1:
+        raise UsageError("a is … × K, and has no dimension")
+    if b.dtype != a.dtype:
         raise UsageError(f"a is of {a.dtype} and b of {b.dtype}", hint="convert one of them")
     k, m = a.shape[-1], math.prod(a.shape[:-1])
     if tuple(b.shape) != (wanted := shuffled_shape(b.dtype, k, n)):

@@ -1,4 +1,4 @@
-"""Instruction by instruction on gfx1100 and gfx1201: the emulator against the oracle.
+"""Instruction by instruction on gfx1100, gfx1201 and gfx1250: the emulator against the oracle.
 
 As test_oracle_instructions.py does it for gfx9, with waves of 32 lanes.
 """
@@ -80,6 +80,21 @@ ABSENT = {
     | {f"{space}_atomic_cmpswap_f32" for space in ("global", "flat", "buffer")},
 }
 ABSENT["gfx1100"].remove("s_pack_hl_b32_b16")
+# gfx1250 has more of gfx9's, and lacks products of pairs and other logic as halves of VOPD.
+ABSENT["gfx1250"] = ABSENT["gfx1201"] - {
+    *("ds_add_f64", "ds_add_rtn_f64", "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32", "v_cvt_f32_bf16"),
+    *(
+        f"{space}_atomic_{name}_f64"
+        for space in ("flat", "global")
+        for name in ("add", "min", "max")
+    ),
+    *("v_cvt_pk_bf16_f32", "v_cvt_pk_f16_f32", "v_fmac_f64", "v_lshl_add_u64", "v_mov_b64"),
+    *("v_pk_add_f32", "v_pk_fma_f32", "v_pk_mul_f32", "v_prng_b32"),
+    *("v_pk_maximum3_f16", "v_pk_minimum3_f16"),
+} | {
+    *("v_dot2_bf16_bf16", "v_dot2_f16_f16", "v_dot2_f32_bf16", "v_dot2_f32_f16"),
+    *("v_dual_mov_b32 v_dual_and_b32", "v_dual_mul_f32 v_dual_and_b32"),
+}
 # DS_STOREXCHG has no form without a result.
 NOWHERE = {"ds_wrxchg_b32", "ds_wrxchg_b64"}
 

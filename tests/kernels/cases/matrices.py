@@ -14,6 +14,7 @@ from kernels.case import EXACT, INEXACT, Launch, Near, case
 Random = np.random.Generator
 Array = np.ndarray
 MFMA = chosen("gfx9")
+F32 = chosen("gfx9", "CDNA5")
 F64 = chosen("CDNA2", "CDNA3", "CDNA4")
 M, N, K = 32, 64, 128
 
@@ -94,12 +95,12 @@ def gemm_i8(rng: Random) -> Launch:
     return launch
 
 
-@case("matrix", host=False, targets=MFMA)
+@case("matrix", host=False, targets=F32)
 def gemm_f32(rng: Random) -> Launch:
     return whole(rng, 300, "f4", "f4")
 
 
-@case("matrix", host=False, targets=MFMA, portable=False, kernel="gemm_f32")
+@case("matrix", host=False, targets=F32, portable=False, kernel="gemm_f32")
 def gemm_f32_real(rng: Random) -> Launch:
     return _real(rng, "f4", "f4", 2.0**-23)
 
@@ -140,7 +141,7 @@ def gemm_f16_32(rng: Random) -> Launch:
     return whole(rng, 200, "f2", "f4", tile=32)
 
 
-@case("matrix", host=False, targets=chosen("RDNA4"))
+@case("matrix", host=False, targets=chosen("RDNA4", "CDNA5"))
 def gemm_half(rng: Random) -> Launch:
     """Sums up to 2048: exact in f16."""
     return whole(rng, 3, "f2", "f2")

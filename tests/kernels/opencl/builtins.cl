@@ -57,6 +57,7 @@ kernel void transcendental(global const float *in, global float *out) {
     out[7 * i + 6] = __builtin_amdgcn_cosf(x);
 }
 
+#if !defined(__gfx1250__) // which has no such instruction
 // Dot products of pairs of f16, and bf16 made by the compiler's own conversion.
 kernel void dot_half(global const half2 *a, global const half2 *b, global float *out,
                      global ushort *bf16) {
@@ -67,6 +68,7 @@ kernel void dot_half(global const half2 *a, global const half2 *b, global float 
     bf16[2 * i] = __builtin_bit_cast(ushort, (__bf16)((float)a[i].x * 1.01f));
     bf16[2 * i + 1] = __builtin_bit_cast(ushort, (__bf16)((float)b[i].y * 0.0037f));
 }
+#endif
 
 #if defined(__gfx942__) || defined(__gfx950__) || defined(__GFX12__)
 // fp8 and bf8, to and from; stochastic rounding by bits that are an argument.

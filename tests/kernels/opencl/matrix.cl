@@ -2,6 +2,7 @@
 
 // C = A B by the matrix instructions of each target. 64 work items, one wave or two that do the same,
 // make a tile of 16×16 or 32×32; what a lane holds of A, B and D is as the ISA manuals' tables say.
+typedef float v2f __attribute__((ext_vector_type(2)));
 typedef float v4f __attribute__((ext_vector_type(4)));
 typedef float v8f __attribute__((ext_vector_type(8)));
 typedef float v16f __attribute__((ext_vector_type(16)));
@@ -15,6 +16,7 @@ typedef short v2s __attribute__((ext_vector_type(2)));
 typedef short v4s __attribute__((ext_vector_type(4)));
 typedef short v8s __attribute__((ext_vector_type(8)));
 typedef short v16s __attribute__((ext_vector_type(16)));
+typedef __bf16 v16b __attribute__((ext_vector_type(16)));
 typedef __bf16 v8b __attribute__((ext_vector_type(8)));
 typedef double v4d __attribute__((ext_vector_type(4)));
 
@@ -34,6 +36,13 @@ typedef double v4d __attribute__((ext_vector_type(4)));
 #define ROWS 4
 #endif
 
+// The k of element j of a lane; gfx1250 has runs of eight from alternating groups of lanes.
+#if defined(__gfx1250__)
+#define K_OF(count, j) ((j) / 8 * 16 + PART * 8 + (j) % 8)
+#else
+#define K_OF(count, j) (K_PART * (count) + (j))
+#endif
+
 // `count` elements a lane of A's row and of B's column; `step` of k an instruction; `PUT` stores an
 // element where the instruction wants it.
 #define GEMM(name, element, to, vector, count, step, sums, rows, row, PUT, MULTIPLY)               \
@@ -44,7 +53,7 @@ typedef double v4d __attribute__((ext_vector_type(4)));
         for (int base = 0; base < k; base += step) {                                               \
             vector left, right;                                                                    \
             for (int j = 0; j < count; ++j) {                                                      \
-                int at = base + K_PART * count + j;                                                \
+                int at = base + K_OF(count, j);                                                    \
                 PUT(left, j, a[(WID(y) * 16 + line) * k + at]);                                    \
                 PUT(right, j, b[at * n + WID(x) * 16 + line]);                                     \
             }                                                                                      \
@@ -67,6 +76,21 @@ typedef double v4d __attribute__((ext_vector_type(4)));
 GEMM(gemm_f16, half, float, v16h, 16, 16, v8f, ROWS, ROW, ELEMENT, F16)
 GEMM(gemm_bf16, ushort, float, v16s, 16, 16, v8f, ROWS, ROW, BF16_BITS, BF)
 GEMM(gemm_i8, char, int, v4i, 16, 16, v8i, ROWS, ROW, BYTE, I8)
+#elif defined(__gfx1250__)
+#define F16(a, b, c) __builtin_amdgcn_wmma_f32_16x16x32_f16(0, a, 0, b, 0, c, false, false)
+#define BF(a, b, c) __builtin_amdgcn_wmma_f32_16x16x32_bf16(0, a, 0, b, 0, c, false, false)
+#define I8(a, b, c) __builtin_amdgcn_wmma_i32_16x16x64_iu8(true, a, true, b, c, false, false)
+#define HALF(a, b, c) __builtin_amdgcn_wmma_f16_16x16x32_f16(0, a, 0, b, 0, c, false, false)
+#define FP8(a, b, c) __builtin_amdgcn_wmma_f32_16x16x64_fp8_fp8(a, b, 0, c, false, false)
+#define BF8(a, b, c) __builtin_amdgcn_wmma_f32_16x16x64_bf8_fp8(a, b, 0, c, false, false)
+#define F32(a, b, c) __builtin_amdgcn_wmma_f32_16x16x4_f32(0, a, 0, b, 0, c, false, false)
+GEMM(gemm_f16, half, float, v16h, 16, 32, v8f, ROWS, ROW, ELEMENT, F16)
+GEMM(gemm_bf16, ushort, float, v16b, 16, 32, v8f, ROWS, ROW, BF16, BF)
+GEMM(gemm_i8, char, int, v8i, 32, 64, v8i, ROWS, ROW, BYTE, I8)
+GEMM(gemm_half, half, half, v16h, 16, 32, v8h, ROWS, ROW, ELEMENT, HALF)
+#undef K_OF
+#define K_OF(count, j) (PART * (count) + (j)) // f32
+GEMM(gemm_f32, float, float, v2f, 2, 4, v8f, ROWS, ROW, ELEMENT, F32)
 #elif defined(__GFX12__)
 #define F16(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_f16_w32_gfx12(a, b, c)
 #define BF(a, b, c) __builtin_amdgcn_wmma_f32_16x16x16_bf16_w32_gfx12(a, b, c)
@@ -154,7 +178,13 @@ kernel BLOCK(64) void gemm_half(global const half *a, global const half *b, glob
 
 #ifdef FP8
 // From floats, four of which become a word of fp8 or bf8.
-#if defined(__GFX12__)
+#define EIGHTS 1
+#if defined(__gfx1250__)
+typedef v8i Eight;
+typedef v8f Sums;
+#undef EIGHTS
+#define EIGHTS 4
+#elif defined(__GFX12__)
 typedef v2i Eight;
 typedef v8f Sums;
 #else
@@ -169,15 +199,19 @@ typedef v4f Sums;
                                  int n, int k) {                                                   \
         int line = LANE() % 16;                                                                    \
         Sums sum = 0;                                                                              \
-        for (int base = 0; base < k; base += WAVE / 2) {                                           \
-            float left[8], right[8];                                                               \
-            for (int j = 0; j < 8; ++j) {                                                          \
-                left[j] = a[(WID(y) * 16 + line) * k + base + PART * 8 + j];                       \
-                right[j] = b[(base + PART * 8 + j) * n + WID(x) * 16 + line];                      \
+        for (int base = 0; base < k; base += WAVE / 2 * EIGHTS) {                                  \
+            Eight l, r;                                                                            \
+            for (int run = 0; run < EIGHTS; ++run) {                                               \
+                float left[8], right[8];                                                           \
+                for (int j = 0; j < 8; ++j) {                                                      \
+                    int at = base + run * WAVE / 2 + PART * 8 + j;                                 \
+                    left[j] = a[(WID(y) * 16 + line) * k + at];                                    \
+                    right[j] = b[at * n + WID(x) * 16 + line];                                     \
+                }                                                                                  \
+                ((v2i *)&l)[run] = (v2i){PACK(format, left), PACK(format, left + 4)};              \
+                ((v2i *)&r)[run] = (v2i){PACK(fp8, right), PACK(fp8, right + 4)};                  \
             }                                                                                      \
-            v2i l = {PACK(format, left), PACK(format, left + 4)};                                  \
-            v2i r = {PACK(fp8, right), PACK(fp8, right + 4)};                                      \
-            sum = MULTIPLY(__builtin_bit_cast(Eight, l), __builtin_bit_cast(Eight, r), sum);       \
+            sum = MULTIPLY(l, r, sum);                                                             \
         }                                                                                          \
         for (int r = 0; r < ROWS; ++r)                                                             \
             c[(WID(y) * 16 + ROW(r)) * n + WID(x) * 16 + line] = ((const float *)&sum)[r];         \

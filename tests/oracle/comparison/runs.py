@@ -92,4 +92,9 @@ def gfx9() -> list[Run]:
 
 
 def rdna() -> list[Run]:
-    return [Run(target, family) for target in build.RDNA for family in try_rdna.FAMILIES]
+    return [
+        Run(target, family)
+        for target in build.RDNA
+        for family in try_rdna.FAMILIES
+        if try_rdna.supported(target, family)
+    ]

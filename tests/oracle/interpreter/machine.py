@@ -128,9 +128,9 @@ class Chunk:
         kernel, count = launch.kernel, len(groups) * waves
         self.count = count
         self.group_of = np.repeat(np.arange(len(groups)), waves)
-        self.waves = Waves(
-            self, count, kernel.vgprs, kernel.first_agpr, oracle.poison, kernel.lanes
-        )
+        # gfx1250's granules are twice as large.
+        vgprs = kernel.vgprs * (2 if launch.code.target == "gfx1250" else 1)
+        self.waves = Waves(self, count, vgprs, kernel.first_agpr, oracle.poison, kernel.lanes)
         fill = POISON if oracle.poison else 0
         self.lds_stride = (launch.lds_bytes + 15) // 16 * 16
         self.lds = padded(self.lds_stride * len(groups), fill)
@@ -158,8 +158,9 @@ class Chunk:
             np.ascontiguousarray(arguments).view(np.uint32),
             self.scratch_starts if self.by_registers else None,
         )
-        # Skips the prologue for firmware that can't preload.
-        self.entry = kernel.entry + (256 if preload else 0)
+        # Skips the prologue for firmware that can't preload, which gfx1250 doesn't have.
+        prologue = preload and launch.code.target != "gfx1250"
+        self.entry = kernel.entry + (256 if prologue else 0)
 
     # LDS and scratch
 

@@ -19,7 +19,7 @@ from oracle.program.text import Instruction, Operand, parse
 from oracle.scalar import rdna_salu
 from oracle.scalar.scalar import SAVE_EXEC
 from oracle.state.waves import EXEC, VCC, Waves
-from oracle.vector import rdna_dots, rdna_lanes, rdna_valu, valu, vector
+from oracle.vector import cdna5_convert, cdna5_valu, rdna_dots, rdna_lanes, rdna_valu, valu, vector
 
 Step = Callable[[Waves], None]
 
@@ -31,6 +31,7 @@ NOTHING = {
     *("s_wait_expcnt", "s_wait_bvhcnt", "s_wait_samplecnt", "s_wait_loadcnt_dscnt"),
     *("s_wait_storecnt_dscnt", "s_wait_event", "s_sleep_var", "s_code_end"),
     *("buffer_gl0_inv", "buffer_gl1_inv", "global_inv", "global_wb", "global_wbinv"),
+    *("s_wait_asynccnt", "s_wait_tensorcnt", "s_wait_xcnt", "s_set_vgpr_msb"),
     *("s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_prefetch_data", "s_prefetch_data_pc_rel"),
 }
 
@@ -54,6 +55,8 @@ def renamed(ins: Instruction, target: str) -> Instruction:
 def build(ins: Instruction, mode: int, target: str) -> Step | None:
     """Returns a function of Waves; None for an instruction that is the same on gfx9."""
     name = ins.mnemonic
+    if target == "gfx1250" and (step := cdna5_valu.build(ins, mode) or cdna5_convert.build(ins)):
+        return step
     if step := rdna_wmma.build(ins, target) or rdna_dots.build(ins, target):
         return step
     for module in (rdna_salu, rdna_lanes, rdna_memory):

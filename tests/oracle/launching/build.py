@@ -11,7 +11,7 @@ from oracle.program.hsaco import llvm_program
 
 KERNELS = Path(__file__).parents[2] / "kernels"
 TARGETS = ("gfx90a", "gfx942", "gfx950")
-RDNA = ("gfx1100", "gfx1201")
+RDNA = ("gfx1100", "gfx1201", "gfx1250")
 
 
 @functools.cache

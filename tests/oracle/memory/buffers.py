@@ -22,6 +22,7 @@ import numpy as np
 
 from oracle.memory import atomics, rdna_memory
 from oracle.memory.access import LOADS, STORES, Space, atomic_step
+from oracle.memory.scalar_memory import wide_resource
 from oracle.program.text import Instruction, Operand
 from oracle.state.waves import EXEC, LANES, Waves, pack_mask
 
@@ -71,6 +72,8 @@ class Buffer:
         """Returns addresses u64[n, 64], and which are in range, of `size` bytes at `more` bytes
         after the first. NotImplementedError for waves whose resources are of different kinds."""
         words = [w.s32(self.resource.index + k).astype(u64)[:, None] for k in range(4)]
+        if self.target == "gfx1250":
+            return self._wide_place(w, words, more, size)
         base = words[0] | (words[1] & u64(0xFFFF)) << u64(32)
         stride = words[1] >> u64(16) & u64(0x3FFF)
         add_tid, swizzled = (self._flag(words, word, bit) for word, bit in ((3, 23), (1, 31)))
@@ -101,6 +104,14 @@ class Buffer:
         else:
             inner = index * stride + offset
         return base + w.read(self.scalar, 32).astype(u64) + inner, inside
+
+    def _wide_place(self, w: Waves, words: list[np.ndarray], more: int, size: int):
+        base, records = wide_resource(words)
+        if self.ins.modifiers.get("idxen") or (words[3] >> u64(6)).any():
+            raise NotImplementedError(f"{self.ins.text}: only raw buffers on {self.target}")
+        _, offset = self._parts(w)
+        offset = offset + u64(int(self.ins.modifiers.get("offset", 0)) + more)
+        return base + w.read(self.scalar, 32).astype(u64) + offset, offset + u64(size) <= records
 
     def _flag(self, words: list[np.ndarray], word: int, bit: int) -> bool:
         flags = words[word] >> u64(bit) & u64(1)

@@ -60,10 +60,20 @@ def _places(w: Waves, ins: Instruction, count: int) -> list[tuple[np.ndarray, np
 
 def resource(w: Waves, base: Operand) -> tuple[np.ndarray, np.ndarray]:
     """Returns the address and the size in bytes of the resource in four registers: [waves]."""
-    words = [w.s32(base.index + k).astype(u64) for k in range(3)]
+    words = [w.s32(base.index + k).astype(u64) for k in range(4)]
+    if w.chunk.launch.code.target == "gfx1250":
+        start, records = wide_resource(words)
+        return start & ~u64(3), records
     start = (words[0] | (words[1] & u64(0xFFFF)) << u64(32)) & ~u64(3)
     stride = words[1] >> u64(16) & u64(0x3FFF)
     return start, words[2] * np.maximum(stride, u64(1))
+
+
+def wide_resource(words: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """gfx1250's: 57 bits of the address, 45 of NUM_RECORDS (LLVM: lowering of pointers to
+    resources). Returns both."""
+    start = words[0] | (words[1] & u64(0x1FFFFFF)) << u64(32)
+    return start, words[1] >> u64(25) | words[2] << u64(7) | (words[3] & u64(63)) << u64(39)
 
 
 def _load(w: Waves, ins: Instruction, count: int) -> None:

@@ -16,14 +16,17 @@ LANES = 32
 WAVES = probe.WAVES * probe.LANES // LANES
 PARTS = (1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
 MASKS = tuple(mask for part in PARTS for mask in (0xFFFFFFFF, part))  # as probe.MASKS
-RETURNING = {"gfx1100": "glc", "gfx1201": "th:TH_ATOMIC_RETURN"}
+_RETURN = "th:TH_ATOMIC_RETURN"
+RETURNING = {"gfx1100": "glc", "gfx1201": _RETURN, "gfx1250": _RETURN}
 # The group's number: in a register after the user registers, in a trap register on gfx12.
-GROUP = {"gfx1100": "s2", "gfx1201": "ttmp9"}
+GROUP = {"gfx1100": "s2", "gfx1201": "ttmp9", "gfx1250": "ttmp9"}
+_GFX12_WAITS = tuple(
+    f"s_wait_{counter} 0x0" for counter in ("loadcnt", "storecnt", "dscnt", "kmcnt")
+)
 WAITS = {
     "gfx1100": ("s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt_vscnt null, 0x0"),
-    "gfx1201": tuple(
-        f"s_wait_{counter} 0x0" for counter in ("loadcnt", "storecnt", "dscnt", "kmcnt")
-    ),
+    "gfx1201": _GFX12_WAITS,
+    "gfx1250": _GFX12_WAITS,
 }
 # A raw resource's last word: OOB_SELECT (bits 29:28) is 3, offsets are compared with NUM_RECORDS.
 RAW_RESOURCE = "0x31004000"
@@ -44,6 +47,8 @@ def _line(line: str, target: str) -> list[str]:
         return list(WAITS[target])
     if match := re.fullmatch(r"s_mov_b64 (vcc|exec|s\[16:17\]), (.*)", line):
         return [_move_mask(match[1], match[2])]
+    if target == "gfx1250" and (match := re.fullmatch(r"s_mov_b32 s(\d+), 0x27000", line)):
+        return _wide_resource(int(match[1]) - 3)
     if "{rtn}" in rest:
         rest = rest.replace("{rtn}", RETURNING[target])
     suffix = re.search(r"(_e32|_e64|_dpp)?$", mnemonic)[0]
@@ -57,6 +62,18 @@ def _line(line: str, target: str) -> list[str]:
     return [f"{name}{suffix} {rest}".rstrip().replace("0x27000", RAW_RESOURCE)]
 
 
+def _wide_resource(first: int) -> list[str]:
+    """Converts gfx9's resource, without its stride, in four registers to gfx1250's. s60 is free."""
+    high, records, last = (f"s{first + k}" for k in (1, 2, 3))
+    return [
+        f"s_and_b32 {high}, {high}, 0xffff",
+        f"s_lshl_b32 s60, {records}, 25",
+        f"s_or_b32 {high}, {high}, s60",
+        f"s_lshr_b32 {records}, {records}, 7",
+        f"s_mov_b32 {last}, 0",
+    ]
+
+
 def _move_mask(left: str, right: str) -> str:
     """Moves a lane mask: the low word of gfx9's."""
 
@@ -67,7 +84,8 @@ def _move_mask(left: str, right: str) -> str:
 
 
 # The lanes whose operands scalar instructions use in turn. gfx12 has floats there.
-SEEN = {"gfx1100": (0, 9, 21, 30), "gfx1201": (0, 3, 9, 13, 19, 21, 28, 30)}
+_EIGHT = (0, 3, 9, 13, 19, 21, 28, 30)
+SEEN = {"gfx1100": (0, 9, 21, 30), "gfx1201": _EIGHT, "gfx1250": _EIGHT}
 _NEXT = """  s_mov_b32 exec_lo, -1
   s_add_u32 s6, s6, s10
   s_addc_u32 s7, s7, 0

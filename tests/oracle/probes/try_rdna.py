@@ -14,13 +14,14 @@ from dataclasses import replace
 from oracle.memory import access, rdna_memory
 from oracle.probes import instructions, rdna_probe, try_scalar
 from oracle.probes.probe import Probe, known_to
+from oracle.probes.try_cdna5 import alone
 from oracle.probes.try_memory import ALL, SOME, buffers, memory, scalar_loads
 from oracle.probes.try_rdna_more import atomics, short_floats, two_scalars
 from oracle.probes.try_small import dots
 from oracle.probes.try_vector import REGISTERS, masks, packed, scalar_mixtures, vector, width
 from oracle.program.rdna_names import of_rdna
 from oracle.scalar import rdna_salu
-from oracle.vector import rdna_dots, rdna_valu, valu
+from oracle.vector import cdna5_valu, rdna_dots, rdna_valu, valu
 
 DPP = [
     *("quad_perm:[3,1,0,2]", "row_shl:1", "row_shl:7", "row_shr:1", "row_shr:15", "row_ror:5"),
@@ -36,6 +37,14 @@ def vectors(target: str) -> list[Probe]:
             table[name] = replace(op, keeps_high=True)
     every = table | rdna_valu.TABLE
     return [*vector(every), *two_scalars(every), *halves(target)]
+
+
+def cdna5(target: str) -> list[Probe]:
+    """What only gfx1250 has."""
+    if target != "gfx1250":
+        return []
+    own = cdna5_valu.TABLE
+    return [*vector(own), *two_scalars(own), *alone()]
 
 
 def halves(target: str) -> list[Probe]:
@@ -185,7 +194,9 @@ def duals(target: str) -> list[Probe]:
             add(other, name, DUAL[other][0].format(8), y.format(9))
     add("mov_b32", "mov_b32", "v8, v9", "v9, v8")
     add("add_f32", "mul_f32", "v8, v9, v2", "v9, v8, v3")
-    for form, kind in (("f16", "odd16"), ("bf16", "oddbrain16")):
+    # The emulator has no sums of gfx1250 for these.
+    dots_ = () if target == "gfx1250" else (("f16", "odd16"), ("bf16", "oddbrain16"))
+    for form, kind in dots_:
         for factor in ("v2", "s24"):
             text = f"v_dual_dot2acc_f32_{form} v8, {factor}, v4 :: v_dual_mov_b32 v9, v7"
             probes.append(Probe(f"v_mov_b32 v8, v6\n  {text}", (kind, kind, "f32")))
@@ -384,6 +395,7 @@ def scratch(target: str) -> list[Probe]:
 
 FAMILIES = {
     "vector": vectors,
+    "cdna5": cdna5,
     "compares": compares,
     "masks": _masks,
     "packed": _packed,
@@ -437,6 +449,8 @@ def supported(target: str, family: str) -> list[Probe]:
     if target == "gfx1100" or len(chosen) < 200:
         return chosen
     own = missing("gfx1100")
+    if target == "gfx1250":
+        own = {p.about for p in chosen} - {p.about for p in probes_for("gfx1201", family)[0]}
     return [
         probe
         for k, probe in enumerate(chosen)

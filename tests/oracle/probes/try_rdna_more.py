@@ -67,7 +67,7 @@ def atomics(target: str) -> list[Probe]:
     fill = (ALL, "global_store_dwordx4 v12, v[2:5], s[6:7]", WAIT)
     back = (WAIT, ALL, "global_load_dword v9, v12, s[6:7]", WAIT)
     for name, atomic in rdna_memory.GLOBAL.items():
-        if target == "gfx1201" and name in ("csub_u32", "min_f32", "max_f32"):
+        if target != "gfx1100" and name in ("csub_u32", "min_f32", "max_f32"):
             continue  # llvm-mc parses them as gfx12's own names
         kind = "tame32" if atomic.kind[0] == "f" or name.startswith("pk") else "32"
         result = "2f32" if atomic.kind[0] == "f" else "b64"

@@ -16,7 +16,10 @@ import subprocess
 import tempfile
 from dataclasses import dataclass, field
 
-MACHINES = {0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950", 0x41: "gfx1100", 0x4E: "gfx1201"}
+MACHINES = {
+    **{0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950"},
+    **{0x41: "gfx1100", 0x4E: "gfx1201", 0x49: "gfx1250"},
+}
 
 
 @dataclass(frozen=True)

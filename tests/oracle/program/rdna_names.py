@@ -55,7 +55,7 @@ DS = {
     "store": "write",
 }
 
-# Whole names of both families, and those only on gfx12.
+# Whole names of both families, those only on gfx12, and those only on gfx1250.
 PLAIN = {
     "s_and_not1_b32": "s_andn2_b32",
     "s_and_not1_b64": "s_andn2_b64",
@@ -111,6 +111,17 @@ GFX12 = {
     "ds_min_num_f64": "ds_min_f64",
     "ds_max_num_f64": "ds_max_f64",
 }
+GFX1250 = {
+    "s_get_pc_i64": "s_getpc_b64",
+    "s_set_pc_i64": "s_setpc_b64",
+    "s_swap_pc_i64": "s_swappc_b64",
+    "s_call_i64": "s_call_b64",
+    **{
+        f"{space}_atomic_{which}_num_f64": f"{space}_atomic_{which}_f64"
+        for space in ("global", "flat", "buffer")
+        for which in ("min", "max")
+    },
+}
 for _type in ("f16", "f32", "f64"):
     for _cmp in ("cmp", "cmpx"):
         PLAIN[f"v_{_cmp}_t_{_type}"] = f"v_{_cmp}_tru_{_type}"
@@ -125,7 +136,7 @@ for _type in ("f16", "f32"):
 
 def of_gfx9(name: str) -> str:
     """Returns `name` as on gfx9; unchanged if it is the same."""
-    if other := PLAIN.get(name) or GFX12.get(name):
+    if other := PLAIN.get(name) or GFX12.get(name) or GFX1250.get(name):
         return other
     if match := re.fullmatch(r"(global|flat|scratch|buffer)_(load|store|atomic)_(\w+)", name):
         table = {"load": LOADS, "store": STORES, "atomic": ATOMICS}[match[2]]
@@ -141,6 +152,7 @@ def of_gfx9(name: str) -> str:
 
 _INVERSE = {value: key for key, value in PLAIN.items()}
 _INVERSE_GFX12 = {value: key for key, value in GFX12.items()}
+_INVERSE_GFX1250 = {value: key for key, value in GFX1250.items()}
 _ELEMENTS = {
     "load": {value: key for key, value in LOADS.items()},
     "store": {value: key for key, value in STORES.items()},
@@ -150,6 +162,8 @@ _ELEMENTS = {
 
 def of_rdna(name: str, target: str) -> str:
     """Returns gfx9's `name` as on `target`: the inverse."""
+    if target == "gfx1250" and name in _INVERSE_GFX1250:
+        return _INVERSE_GFX1250[name]
     if target.startswith("gfx12") and name in _INVERSE_GFX12:
         return _INVERSE_GFX12[name]
     if name in _INVERSE:

@@ -93,7 +93,8 @@ def set_up(
         user.append(kernel.scratch_bytes)
     user += [int(word) for word in preloaded]
     # If LLVM pads the user registers, the descriptor counts the padding (gfx1100 needs 16 in all).
-    user += [0] * ((kernel.rsrc2 >> 1 & 31) - len(user))
+    count = kernel.rsrc2 >> 1 & (63 if target == "gfx1250" else 31)
+    user += [0] * (count - len(user))
     values = user
     by_trap_registers = target.startswith("gfx12")
     if by_trap_registers:

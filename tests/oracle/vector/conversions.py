@@ -184,7 +184,7 @@ def _scaled_widen(ins: Instruction, kind: str, small: Format, pair: bool) -> Ste
     return step
 
 
-def _sources(w: Waves, kind: str, operand: Operand, count: int) -> list[np.ndarray]:
+def floats_in(w: Waves, kind: str, operand: Operand, count: int) -> list[np.ndarray]:
     """Returns `count` floats of consecutive registers, packed if they have 16 bits."""
     first = w.first(operand)
     if kind == "f32":
@@ -195,7 +195,7 @@ def _sources(w: Waves, kind: str, operand: Operand, count: int) -> list[np.ndarr
     ]
 
 
-def _codes(small: Format, kind: str, values, by, seed) -> list[np.ndarray]:
+def encoded(small: Format, kind: str, values, by, seed) -> list[np.ndarray]:
     # The NaN from a NaN scale has the value's sign, and so does a NaN value.
     values = [np.copysign(value / by, value) for value in values]
     if seed is None:
@@ -219,9 +219,9 @@ def _scaled_pair(ins: Instruction, small: Format, kind: str, stochastic: bool) -
         if len(sources) == 2:
             values = [unpacked(kind, w.read(o, 32)) for o in sources]
         else:
-            values = _sources(w, kind, sources[0], 2)
+            values = floats_in(w, kind, sources[0], 2)
         seed = w.read(seed_operand, 32) if seed_operand else None
-        low, high = _codes(small, kind, values, power(w.read(scale, 32)), seed)
+        low, high = encoded(small, kind, values, power(w.read(scale, 32)), seed)
         # OPSEL 3 is the last: instructions of two sources print three bits.
         chosen = ins.modifiers.get("op_sel", (0,))
         index = int(chosen[-1])
@@ -237,13 +237,13 @@ def _scaled_stochastic(ins: Instruction, small: Format, kind: str) -> Step:
 
     def step(w: Waves) -> None:
         value = unpacked(kind, w.read(source, 32) & u32(0xFFFFFFFF if kind == "f32" else 0xFFFF))
-        (code,) = _codes(small, kind, [value], power(w.read(scale, 32)), w.read(seed, 32))
+        (code,) = encoded(small, kind, [value], power(w.read(scale, 32)), w.read(seed, 32))
         insert(w, target, code, select(ins, 2) | select(ins, 3) << 1, 8)
 
     return step
 
 
-def _bits_at(w: Waves, first: int, at: int, bits: int) -> np.ndarray:
+def bits_at(w: Waves, first: int, at: int, bits: int) -> np.ndarray:
     low = w.v32(first + at // 32).astype(u64)
     if at % 32 + bits > 32:
         low |= w.v32(first + at // 32 + 1).astype(u64) << u64(32)
@@ -256,7 +256,7 @@ def _scaled_widen_32(ins: Instruction, kind: str, small: Format) -> Step:
     def step(w: Waves) -> None:
         by, first, out = power(w.read(scale, 32)), w.first(source), w.first(target)
         values = [
-            packed_bits(kind, scaled(small.decode(_bits_at(w, first, 6 * k, 6)), by))
+            packed_bits(kind, scaled(small.decode(bits_at(w, first, 6 * k, 6)), by))
             for k in range(32)
         ]
         if kind != "f32":
@@ -278,12 +278,12 @@ def _scaled_narrow_32(
     def step(w: Waves) -> None:
         if halves:
             # "S0 and S1 inputs are interleaved in the packed result."
-            both = [_sources(w, kind, source, 16) for source in sources]
+            both = [floats_in(w, kind, source, 16) for source in sources]
             values = [value for pair in zip(*both, strict=True) for value in pair]
         else:
-            values = _sources(w, kind, sources[0], 32)
+            values = floats_in(w, kind, sources[0], 32)
         seed = w.read(seed_operand, 32) if seed_operand else None
-        codes = _codes(small, kind, values, power(w.read(scale, 32)), seed)
+        codes = encoded(small, kind, values, power(w.read(scale, 32)), seed)
         whole = [np.zeros((w.n, 64), u32) for _ in range(6)]
         for k, code in enumerate(codes):
             at = 6 * k

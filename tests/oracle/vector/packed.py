@@ -53,7 +53,8 @@ PAIRED_32 = {
 def build(ins: Instruction, mode: int) -> Callable[[Waves], None] | None:
     name = ins.mnemonic
     if name in PAIRED_16:
-        return _halves(ins, mode)
+        kind, scalar = PAIRED_16[name]
+        return halves(ins, mode, kind, scalar, SINGLE[scalar])
     if name in PAIRED_32:
         return _dwords(ins, mode)
     if name in ("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16"):
@@ -82,7 +83,7 @@ def clamped(value: np.ndarray, mode: int) -> np.ndarray:
     return result if mode >> 8 & 1 else np.where(np.isnan(value), value, result)
 
 
-def _selections(ins: Instruction, count: int):
+def selections(ins: Instruction, count: int):
     modifiers = ins.modifiers
     return (
         modifiers.get("op_sel", [0] * count),
@@ -92,11 +93,10 @@ def _selections(ins: Instruction, count: int):
     )
 
 
-def _halves(ins: Instruction, mode: int):
-    kind, scalar = PAIRED_16[ins.mnemonic]
-    op = SINGLE[scalar]
+def halves(ins: Instruction, mode: int, kind: str, scalar: str, op: valu.Op):
+    """`op`: the instruction `scalar`, applied to either half."""
     operands = ins.operands[1:]
-    low_half, high_half, low_sign, high_sign = _selections(ins, len(operands))
+    low_half, high_half, low_sign, high_sign = selections(ins, len(operands))
     options = {"ieee": bool(mode >> 9 & 1)} if op.ieee else {}
     # MODE's bits 7:6 preserve denormals of f16 in results and sources.
     flush_source, flush_result = (
@@ -140,7 +140,7 @@ def _halves(ins: Instruction, mode: int):
 
 def _dwords(ins: Instruction, mode: int):
     operands = ins.operands[1:]
-    low_half, high_half, low_sign, high_sign = _selections(ins, len(operands))
+    low_half, high_half, low_sign, high_sign = selections(ins, len(operands))
     name = PAIRED_32[ins.mnemonic]
     flush = floats.flush if name and mode >> 4 & 3 == 0 else lambda x: x
 
@@ -246,7 +246,7 @@ def _dot_floats(ins: Instruction, kind: str):
     sums is unknown, so probes use operands for which nothing is rounded."""
     operands = ins.operands[1:3]
     addend = ins.operands[3] if len(ins.operands) > 3 else ins.operands[0]
-    low_half, high_half, low_sign, high_sign = _selections(ins, 3)
+    low_half, high_half, low_sign, high_sign = selections(ins, 3)
 
     def half(w: Waves, k: int, high: int, negate: int) -> np.ndarray:
         raw = w.read(operands[k], 32)

@@ -24,8 +24,8 @@ PRODUCTS = (
     ("i8", "i32", TARGETS),
     ("fp8e4b8", "fp32", ("gfx942",)),
     ("fp8e5b16", "fp32", ("gfx942",)),
-    ("fp8e4nv", "fp32", ("gfx950", "gfx1201")),
-    ("fp8e5", "fp32", ("gfx950", "gfx1201")),
+    ("fp8e4nv", "fp32", ("gfx950", "gfx1201", "gfx1250")),
+    ("fp8e5", "fp32", ("gfx950", "gfx1201", "gfx1250")),
 )
 # M, N, K, tile, by columns, options
 PLAINLY = (100, 72, 90, (64, 64, 32), False, {"num_warps": 4, "num_stages": 2})
@@ -106,7 +106,7 @@ def products() -> Iterator[Case]:
         kinds = [{"e2m1": "u8", "e4m3": "fp8e4nv", "e5m2": "fp8e5"}[k] for k in (left, right)]
         types = types_of(f"a:*{kinds[0]} sa:*u8 b:*{kinds[1]} sb:*u8 c:*fp32 M:i32 N:i32 K:i32")
         yield Case(f"scaled-{left}-{right}", "scaled_matmul", types, constants, scaled,
-                   {"num_warps": 4}, ("gfx942", "gfx950", "gfx1201"))  # fmt: skip
+                   {"num_warps": 4}, ("gfx942", "gfx950", "gfx1201", "gfx1250"))  # fmt: skip
 
     def persistent(rng: np.random.Generator) -> Made:
         M, N, K = 192, 128, 128

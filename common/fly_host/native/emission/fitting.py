@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fly_numerics.element_types import ELEMENT_TYPES
+
 from fly_host import refusals
 from fly_host.native.emission.frame import Frame
 from fly_host.native.emission.marks import integer, mark
@@ -9,6 +11,7 @@ from fly_host.native.specialisation import MOST_WORK_ITEMS, KernelLimits
 from fly_host.native.unavailable import Unavailable
 from fly_host.program import Launch, Word
 from fly_host.refusals import show
+from fly_host.tiles import GROUP, MOST_EXTENT, MOST_STRIDE
 
 MOST_THREADS = 1 << 20  # of a workgroup: their count times a grid's must fit 64 bits
 
@@ -23,6 +26,9 @@ def word_size(frame: Frame, word: Word) -> int:
 
 def check_interface(frame: Frame, launch: Launch, limits: KernelLimits) -> None:
     """Unavailable where program and kernel disagree about arguments: Python says how."""
+    described = [w.descriptor for words in launch.arguments for w in words if w.descriptor]
+    if described and frame.way.describing is None:
+        raise Unavailable(f"{launch.kernel} takes descriptors of tensors, which Python makes")
     sizes = [sum(word_size(frame, word) for word in words) for words in launch.arguments]
     if sizes != [size for _, size in limits.arguments]:
         raise Unavailable(f"{launch.kernel} takes other arguments than the program gives")
@@ -85,4 +91,32 @@ def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[tuple[str, 
             narrow = code.value(f"trunc i64 {value} to i{bits}")
             back = code.value(f"sext i{bits} {narrow} to i64")
             holds("eq", value, back, refusals.narrow(integer(value), bits, kernel))
+        elif word.descriptor is not None:
+            conditions += [(holds, "") for holds in _describable(frame, word)]
+    return conditions
+
+
+def _describable(frame: Frame, word: Word) -> list[str]:
+    """Whether a tensor can have its descriptor: as `fly_host.tiles.Tile.problem`."""
+    code, found = frame.code, word.descriptor
+    assert found is not None
+    size = ELEMENT_TYPES[found.dtype].bytes
+    conditions = []
+    if (tensor := frame.tensors.get(str(word.name))) is not None:
+        address = code.value(f"ptrtoint ptr {tensor.data} to i64")
+        rest = code.value(f"and i64 {address}, {GROUP - 1}")
+        conditions.append(code.value(f"icmp eq i64 {rest}, 0"))
+    extents = [frame.need(index) for index in found.shape]
+    for extent in extents:
+        less = code.value(f"sub i64 {extent}, 1")
+        conditions.append(code.value(f"icmp ult i64 {less}, {MOST_EXTENT}"))
+    for extent, index in zip(extents[1:], found.strides, strict=True):
+        stride = code.value(f"mul i64 {frame.need(index)}, {size}")
+        rest = code.value(f"and i64 {stride}, {GROUP - 1}")
+        whole = code.value(f"icmp eq i64 {rest}, 0")
+        less = code.value(f"sub i64 {stride}, 1")
+        short = code.value(f"icmp ult i64 {less}, {MOST_STRIDE - 1}")
+        single = code.value(f"icmp eq i64 {extent}, 1")
+        sound = code.value(f"and i1 {whole}, {short}")
+        conditions.append(code.value(f"or i1 {single}, {sound}"))
     return conditions

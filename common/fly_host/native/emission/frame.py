@@ -20,7 +20,7 @@ from fly_host.native.emission import arithmetic
 from fly_host.native.emission.arithmetic import NOTHING, Number
 from fly_host.native.emission.code import Code
 from fly_host.native.probing import Torch
-from fly_host.native.specialisation import Specialisation
+from fly_host.native.specialisation import Describing, Specialisation
 from fly_host.program import Expression, Program, Scalar
 
 MISS, ERROR, LEAVE = "%miss", "%error", "%leave"
@@ -60,7 +60,8 @@ class ScalarValue:
 @dataclass(frozen=True)
 class Way:
     """What of an entry decides about the code: whether it is a driver's, the last word of its
-    `extra`, whether it can block, whether it has a getter of the current stream. Code `for_c` has a
+    `extra`, whether it can block, whether it has a getter of the current stream, and how it makes
+    descriptors. Code `for_c` has a
     C interface and does without Python (`fly_host.native.c_interface`)."""
 
     driver: bool
@@ -68,6 +69,7 @@ class Way:
     blocking: bool = False
     stream: bool = False
     for_c: bool = False
+    describing: Describing | None = None
 
 
 @dataclass(frozen=True)

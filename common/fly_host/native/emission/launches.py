@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from fly_numerics.element_types import ELEMENT_TYPES
+
 from fly_host.native.emission.fitting import fits, word_size
 from fly_host.native.emission.frame import ERROR, Frame, Value
 from fly_host.native.specialisation import (
@@ -17,6 +19,7 @@ from fly_host.native.specialisation import (
     streams,
 )
 from fly_host.program import Launch, Word, needs
+from fly_host.tiles import GROUP
 
 HEADER = 64  # bytes before the packed arguments of a launch in a batch
 BUFFER_POINTER, BUFFER_SIZE = 1, 2  # CU_LAUNCH_PARAM_*, HIP_LAUNCH_PARAM_*
@@ -88,9 +91,12 @@ class Launches:
         for (offset, _), words in zip(limits.arguments, launch.arguments, strict=True):
             at = offset
             for word in words:
-                kind, value = self._word(word)
                 place = code.at(room, at)
-                code.do(f"store {kind} {value}, ptr {place}, align 1")
+                if word.descriptor is not None:
+                    self._describe(number, word, place)
+                else:
+                    kind, value = self._word(word)
+                    code.do(f"store {kind} {value}, ptr {place}, align 1")
                 at += word_size(frame, word)
         nothing = "false"
         for count in numbers[:3]:
@@ -114,6 +120,49 @@ class Launches:
         if word.size == 8:
             return "i64", offset
         return f"i{8 * word.size}", code.value(f"trunc i64 {offset} to i{8 * word.size}")
+
+    def _describe(self, number: int, word: Word, place: str) -> None:
+        """Makes a tensor's descriptor, and puts it to its place among the arguments."""
+        code, frame, found = self.code, self.frame, word.descriptor
+        describing = frame.way.describing
+        assert found is not None
+        assert describing is not None
+        size, rank = ELEMENT_TYPES[found.dtype].bytes, len(found.shape)
+        extents = [frame.need(index) for index in found.shape]
+        strides = []
+        for extent, index in zip(extents[1:], found.strides, strict=True):
+            stride = code.value(f"mul i64 {frame.need(index)}, {size}")
+            single = code.value(f"icmp eq i64 {extent}, 1")
+            # The stride of a mode with one element does not matter, but has to be a sound one.
+            strides.append(code.value(f"select i1 {single}, i64 {GROUP}, i64 {stride}"))
+        arrays = [code.integers(extents), code.integers(strides)]
+        for numbers in (found.box, (1,) * rank):
+            arrays.append(code.room(f"[{rank} x i32]"))
+            for mode, count in enumerate(numbers):
+                code.store("i32", str(count), arrays[-1], 4 * mode)
+        room = code.room(f"[{word.size} x i8]", 64)
+        kind = dict(describing.elements)[found.dtype]
+        choices = (0, dict(describing.swizzles)[found.swizzle], describing.promotion, 0)
+        given = [f"ptr {room}", f"i32 {kind}", f"i32 {rank}"]
+        given += [f"ptr {one}" for one in (frame.tensors[str(word.name)].data, *arrays)]
+        given += [f"i32 {choice}" for choice in choices]
+        function = frame.slot("describe")
+        self._succeed(number, code.value(f"call i32 {function}({', '.join(given)})"))
+        for at in range(0, word.size, 8):
+            value = code.load("i64", room, at)
+            code.do(f"store i64 {value}, ptr {code.at(place, at)}, align 1")
+
+    def _succeed(self, number: int, status: str) -> None:
+        """Goes on where the driver's status is 0; else the launch has failed."""
+        frame, code = self.frame, self.code
+        bad, ready = code.name("bad"), code.name("ready")
+        code.branch(code.value(f"icmp eq i32 {status}, 0"), ready, bad)
+        code.begin(bad)
+        room = code.integers([code.value(f"sext i32 {status} to i64")])
+        error = frame.slot("error")
+        code.do(f"call void @fail(ptr {error}, i64 {number}, ptr {room}, i64 1)")
+        code.jump(ERROR)
+        code.begin(ready)
 
     # -- a driver's function
     def _driver(self, number: int, launch: Launch, packed: Packed) -> None:

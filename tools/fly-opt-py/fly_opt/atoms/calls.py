@@ -11,6 +11,7 @@ A predicate becomes an scf.if around the whole call.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from fly_common.record import replace
 from fly_dialect import algebra
@@ -159,7 +160,7 @@ def multiply(
     types, emit = emitters.of_mma(op)
     wanted = types(op)
     a, b, c = (
-        _operand(builder, name, operand, type_)
+        _operand(builder, op, name, operand, type_)
         for name, operand, type_ in zip(
             "ABC", operands, (wanted.a, wanted.b, wanted.c), strict=True
         )
@@ -172,7 +173,16 @@ def multiply(
     return None
 
 
-def _operand(builder: Builder, name: str, operand: Operand, type_: ir.Type) -> ir.Value:
+def _operand(
+    builder: Builder, op: MmaOp, name: str, operand: Operand, type_: ir.Type | None
+) -> Any:
+    """The value that the instruction takes; the view of an operand that it reads from shared
+    memory itself."""
+    if name.lower() in op.IN_SHARED:
+        if not isinstance(operand, Memory) or operand.spec.space != "shared":
+            raise ValueError(f"{op} reads {name} from shared memory")
+        return operand
+    assert type_ is not None, "what is in registers has a type"
     if isinstance(operand, Memory):
         return registers.load(builder, operand.spec, operand.pointer, type_)
     if pointers.width(operand.type) != pointers.width(type_):

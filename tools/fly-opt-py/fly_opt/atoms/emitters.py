@@ -50,13 +50,14 @@ class Copy(Generic[C]):
 
 @record
 class Multiply(Generic[M]):
-    """A matrix instruction to emit: D = A·B + C on values of the types it takes."""
+    """A matrix instruction to emit: D = A·B + C on values of the types it takes; on views where it
+    reads operands from shared memory (`MmaOp.IN_SHARED`)."""
 
     builder: Builder
     op: M
     state: ir.Value
-    a: ir.Value
-    b: ir.Value
+    a: Any  # ir.Value or Memory
+    b: Any
     c: ir.Value
 
     def field(self, name: str) -> ir.Value:
@@ -66,10 +67,11 @@ class Multiply(Generic[M]):
 
 @record
 class Operands:
-    """The types that a matrix instruction takes for A, B and C."""
+    """The types that a matrix instruction takes for A, B and C; None for what it reads from shared
+    memory itself."""
 
-    a: ir.Type
-    b: ir.Type
+    a: ir.Type | None
+    b: ir.Type | None
     c: ir.Type
 
 

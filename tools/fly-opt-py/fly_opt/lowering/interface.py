@@ -20,8 +20,10 @@ from fly_target.target import Target
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
     from fly_dialect.types import MemRefSpec, PtrSpec, Spec
+    from fly_host.program import Word
 
     from fly_opt.ir.builder import Builder
+    from fly_opt.passes.host.values import Values
     from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
 
@@ -122,9 +124,19 @@ class Lowering(Protocol):
 
     def spaces(self) -> PointerSpaces | None: ...
 
+    def lowered_type(self, spec: Spec, /) -> ir.Type | None:
+        """Returns the LLVM type to which a type of the backend's dialect lowers, other than
+        pointers and atoms; None for any other type."""
+        ...
+
     def conversions(self) -> Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]:
         """Maps an op of the backend's dialect, by full name, to the function that converts it (see
         `fly_opt.passes.llvm`)."""
+        ...
+
+    def host_values(self) -> Mapping[str, Callable[[Values, ir.Operation], Word]]:
+        """Maps an op of the backend's dialect that host functions have, by full name, to the
+        function that returns what a kernel is passed for its result."""
         ...
 
     def convert_float(self, op: ir.Operation, target: Target | None) -> bool:

@@ -9,7 +9,8 @@ import time
 from collections.abc import Sequence
 
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_cpu import state
+from fly_cpu import state, tensor_maps
+from fly_host.tiles import Tile
 from fly_image.image import Image, Triple
 from fly_target import registry
 
@@ -175,6 +176,10 @@ class Cpu:
                 f"{function.interface.name} requests {asked} bytes of shared memory, but"
                 f" {self.target} has {most} per block"
             )
+
+    def describe(self, tile: Tile) -> bytes:
+        """See Device."""
+        return tensor_maps.encoded(tile)
 
     def driver_entry(self, functions: Sequence[Function]) -> None:
         """See Device. Launches go through Python, which handles faults, signals and prints."""

@@ -23,10 +23,18 @@ HINTS = {
     "barrier": "there are the barriers 0 to 15, for whole warps",
     "stack": "recursion, or large arrays in local memory",
     "assert": None,
+    "mbarrier": "fx.nvvm.Pipeline initialises mbarriers, and counts arrivals and bytes",
+    "map": "pass a tensor map of the host function on as it is",
     "sanitizer": "AddressSanitizer's report tells what is at this address",
 }
 
 
+_MBARRIERS = (
+    "it is not initialised",
+    "more arrivals than its phase waits for",
+    "more than 1 MB expected, or brought by copies that nobody expects",
+    "it must wait for 1 to 1048575 arrivals",
+)
 _FOUND = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)")
 
 
@@ -57,6 +65,10 @@ def describe(
         what = f"the thread is not in the mask 0x{address:x} of an operation of its warp"
     elif kind == "barrier":
         what = f"barrier {address} for {size} threads does not exist"
+    elif kind == "mbarrier":
+        what = f"mbarrier at 0x{address:x}: {_MBARRIERS[size]}"
+    elif kind == "map":
+        what = f"there is no tensor map at 0x{address:x}"
     elif kind == "stack":
         what = f"private memory fault: each thread has {size} bytes of stack"
     elif kind == "assert":
@@ -86,6 +98,8 @@ def _holder(regions: Sequence[Region], address: int, size: int) -> Region | None
 
 
 def _deadlock(waiting: int, waits: int, ended: int) -> str:
+    if waits == state.MBARRIER:
+        return f"deadlock: nothing can end the phase of parity {waiting} of this mbarrier"
     others = f"; {ended} threads have ended" if ended else ""
     if waits == state.BARRIER:
         return f"divergent barrier: not all threads reach barrier {waiting}{others}"

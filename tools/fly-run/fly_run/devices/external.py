@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fly_common.errors import Fault, InputError, MissingError, UsageError
+from fly_host.tiles import Tile
 from fly_image.image import POINTER, Image, KernelInterface, Triple
 
 from fly_run.devices.options import Options
@@ -211,6 +212,10 @@ class External:
         if self._waiting and self._waiting[-1][0] is not function.module:
             self.synchronize()
         self._waiting.append((function.module, made, pointers))
+
+    def describe(self, tile: Tile) -> bytes:
+        """See Device."""
+        raise MissingError(f"{self.name} has no descriptors for copies of tiles")
 
     def driver_entry(self, functions: Sequence[Function]) -> None:
         """See Device."""

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from fly_host.tiles import Tile
 from fly_image.image import Image, KernelInterface
 
 if TYPE_CHECKING:
@@ -174,6 +175,11 @@ class Device(Protocol):
         """Runs `grid` workgroups of `block` work items. `packed` holds the arguments at the offsets
         of the kernel's interface; the device fills in the hidden ones. `shared` is the size in
         bytes of dynamic shared memory."""
+        ...
+
+    def describe(self, tile: Tile) -> bytes:
+        """Returns the descriptor of a tensor, of which kernels copy tiles. MissingError if the
+        device has none."""
         ...
 
     def driver_entry(self, functions: Sequence[Function]) -> DriverEntry | None:

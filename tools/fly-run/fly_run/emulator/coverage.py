@@ -56,6 +56,7 @@ def _rdna_candidates(high: int, bits: Callable[[int], int]) -> Iterator[tuple[in
         )
     elif 0xB800 <= high < 0xBC00:  # SOPK: 1 is MODE
         yield 0xF801, bits(32), 0
+        yield 0x1801, bits(32), 0  # its lowest bits
     elif 0xBF80 <= high < 0xC000:  # SOPP
         yield 0xFFFF, 0, 0
     elif (
@@ -68,6 +69,45 @@ def _rdna_candidates(high: int, bits: Callable[[int], int]) -> Iterator[tuple[in
     elif 0xC400 <= high < 0xC800 or 0xEC00 <= high < 0xF000:  # gfx12's memory, in three dwords
         for opcode in range(4):  # low bits of the opcode
             yield from ((opcode << 14 | base, 0, 0x1000) for base in (0x7C, 0))
+
+
+# gfx1250's WMMA: even registers, different ones for each operand.
+_WMMA_SOURCES = 0x04020100 | 0x20 | 0x40 << 9 | 0x60 << 18
+_SCALED = (0xCC35, 0xCC3A)  # the first half of an encoding, followed by one of the second
+_SCALED_HALVES = (0xCC33, 0xCC88)
+
+
+def _cdna5_candidates(high: int, bits: Callable[[int], int]) -> Iterator[tuple[int, int, int, int]]:
+    """Yields more candidates for legal forms of gfx1250, in four dwords: even registers, halves of
+    scaled matrix instructions, tensor data moves."""
+    if 0xCC00 <= high < 0xCE00 or 0xD400 <= high < 0xD800:
+        yield 0, _WMMA_SOURCES, 0, 0
+        yield 0, _WMMA_SOURCES & ~(0x100 << 18), 0, 0  # a constant or scalar as the third source
+        yield 0, _WMMA_SOURCES & ~(0x100 << 9) | 1 << 29, 0, 0
+        yield 0x4000, 0x1800_0000 | _WMMA_SOURCES, 0, 0  # op_sel_hi
+        for _ in range(2):
+            yield 0, _WMMA_SOURCES | bits(3) << 29, 0, 0
+    if high in _SCALED:
+        for half in _SCALED_HALVES:
+            yield 0, 0x02010100 << 1 & 0x3FFFF | 0x100, half << 16, _WMMA_SOURCES
+            yield 0, 0x20300, half << 16 | 0x4000, _WMMA_SOURCES | 0x1800_0000
+    if 0xCF00 <= high < 0xD000:  # VOPD3: registers of different banks, even ones for 64 bits
+        for opcode in range(0, 1 << 16, 1 << 9):
+            for third_x, second_y in ((0, 0), (0, 7), (12, 0), (12, 7)):
+                yield opcode | 0x104, third_x << 24 | 0x080106, 0x03000000 | second_y << 8, 0
+    if 0xD000 <= high < 0xD100:
+        for opcode in range(4):
+            yield opcode << 14 | 1, 0x7C000000, 0x7C7C0400, 0
+            yield opcode << 14 | 1, 0x7C000000, 0x100C0400, 0
+            yield opcode << 14, 0, 0, 0
+    if 0xEC00 <= high < 0xF000 or 0xC400 <= high < 0xC800 or 0xD800 <= high < 0xDC00:
+        for opcode in range(4):
+            yield opcode << 14 | 0x7C, 0x10, 0x20, 0
+            yield opcode << 14, 0x10, 0x20, 0
+            yield opcode << 14 | 0x7C, 0, 0, 0
+        yield 0, 0x10080604, 0, 0
+    if 0x5400 <= high < 0x5800 or 0x2000 <= high < 0x6000:  # 64-bit VOP2
+        yield 0x0100, 0, 0, 0
 
 
 def encodings(target: str) -> bytes:
@@ -105,6 +145,9 @@ def encodings(target: str) -> bytes:
         if not facts_of(registry.find(target)).is_gfx9:
             for low, second, third in _rdna_candidates(high, bits):
                 made += struct.pack("<4I", high << 16 | low, second, third, 0)
+        if facts_of(registry.find(target)).vgprs > 256:
+            for low, *rest in _cdna5_candidates(high, bits):
+                made += struct.pack("<4I", high << 16 | low, *rest)
     return bytes(made)
 
 

@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fly_common.errors import InputError, MissingError, UsageError
+from fly_host.tiles import Tile
 from fly_image.amd.code_object import CodeObject, Kernel
 from fly_image.image import Image
 from fly_target import registry
@@ -251,6 +252,10 @@ class Emulator:
             self._space_bytes -= self._spaces.pop(shape).nbytes
 
     # -- order
+
+    def describe(self, tile: Tile) -> bytes:
+        """See Device."""
+        raise MissingError("the emulator has no descriptors for copies of tiles")
 
     def driver_entry(self, functions: Sequence[Function]) -> None:
         """See Device."""

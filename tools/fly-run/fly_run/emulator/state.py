@@ -47,10 +47,12 @@ MXCSR_DOUBLE = 636  # u32: host control word for f16 and f64 operations
 SCALAR_TEMP = 640  # 8 × u64: operands made by an adapter
 VGPR_LIMIT = 704  # u64: byte offset in the wave state of the end of the VGPRs
 SIGNALS = 712  # u32: how often the wave has signalled the barrier (gfx12)
+CLUSTER = 716  # u32: the hardware register IB_STS2
 ZEROS = 720  # 16 bytes of zeros: the result of a buffer load out of range
+PRIVATE_BASE = 736  # u64: src_flat_scratch_base, 0 if the target has none
 ADDRESS = 1024  # 64 × u64: the addresses of a gather or scatter
 TEMP = 1536  # TEMP_ROWS rows: operands made by an adapter
-TEMP_ROWS = 12
+TEMP_ROWS = 28
 SINK = TEMP + TEMP_ROWS * ROW  # 16 bytes a lane: absorbs a buffer store out of range
 VGPR = SINK + 16 * LANES  # the vector registers, then the constants
 HEADER = VGPR
@@ -70,6 +72,8 @@ FAULTS = (
     "register index",  # relative addressing beyond the allocated registers
     "aperture",  # a flat access that its memory does not support
     "inactive lanes",  # an instruction that is known with all lanes only
+    "tensor",  # a descriptor of a tensor that is not supported
+    "swizzled",  # a buffer resource of gfx1250 that swizzles
     "observer",  # an observer in Python stopped the launch
 )
 FAULT = {name: number for number, name in enumerate(FAULTS)}
@@ -101,6 +105,16 @@ WRITABLE = 1
 # to be ranges of 4 GiB that contain nothing else.
 SHARED_APERTURE = 0x0001_0000
 PRIVATE_APERTURE = 0x0002_0000
+# Where addresses of private memory name the lane (`AmdFacts.global_scratch`), LLVM takes an address
+# as private if its upper six bits are those of src_flat_scratch_base, and puts the lane's number at
+# bit 52. Each wave has its own base, so that another wave's address is out of range.
+GLOBAL_SCRATCH = 1 << 58
+GLOBAL_SCRATCH_SHIFT = 58
+GLOBAL_SCRATCH_LANE = 52
+GLOBAL_SCRATCH_WAVE = 1 << 26  # distance of the waves' bases
+# Triton masks a lane of an LDS access by this address: loads give 0, stores are dropped, as
+# hardware does out of range. Any other address out of range is a fault.
+LDS_MASKED = 0x7FFF_FFFF
 # The resource of swizzled buffer accesses to private memory (gfx90a) has this base.
 SCRATCH_BUFFER = 0x3000 << 32
 
@@ -168,6 +182,7 @@ CTX = _Fields(
         "group_z_sgpr",
         "group_yz_sgpr",  # likewise of a register with y in its low half and z in its high half
         "wave_sgpr",  # likewise of one whose bits 25 to 29 get the wave's number in its workgroup
+        "private_base",  # src_flat_scratch_base of the first wave, 0 if the target has none
         "split_barriers",  # 1: barriers have separate signal and wait (gfx12)
         "vgpr_bytes",  # size of the allocated vector registers
         "saved_mxcsr",  # the host's own control word

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 from fly_common.errors import InputError
 from fly_host import refusals
 from fly_host.libraries.arrays import Bits
-from fly_host.program import Buffer, Call, Launch, Operand, Program, Triple
+from fly_host.program import Buffer, Call, Launch, Operand, Program, Triple, Word
 from fly_host.program import Stream as StreamParameter
 from fly_host.readers.interpreter import wrong_count
 from fly_host.readers.values import Extents
+from fly_host.tiles import TILES_HINT, Tile
 from fly_image.image import Image
 
 from fly_run.devices.protocol import Device, Module, Stream
@@ -111,14 +112,26 @@ class DeviceMachine:
         check_launch(self.image.target, kernel, grid, block, shared)
         packing.check_interface(launch, kernel, self.program)
         addresses = [
-            [value[0].address + value[1] if word.kind == "pointer" else value
-             for word, value in zip(words, values, strict=True)]
+            [self._seen(launch, word, value) for word, value in zip(words, values, strict=True)]
             for words, values in zip(launch.arguments, arguments, strict=True)
-        ]  # fmt: skip
+        ]
         packed = packing.pack(launch, kernel, self.program, addresses)
         function = self.module.function(launch.kernel)
         made = (launch.kernel, grid, block, shared, packed, stream)
         self.ran.append(launch_packed(self.device, function, *made, wait=self.place is None))
+
+    def _seen(self, launch: Launch, word: Word, value: Any) -> Any:
+        """A word's value as the kernel sees it: an address, or a descriptor's bytes."""
+        if word.kind == "pointer":
+            return value[0].address + value[1]
+        if word.descriptor is None:
+            return value
+        tensor, shape, strides = value
+        tile = Tile.of(word.descriptor, tensor.address, shape, strides)
+        problem = tile.problem(str(word.name))
+        if problem is not None:
+            raise InputError(f"{launch.kernel}: {problem}", hint=TILES_HINT)
+        return self.device.describe(tile)
 
     def call(self, call: Call, arguments: list[Any], keywords: dict[str, Any]) -> tuple[Held, ...]:
         def outside(value: Any) -> Any:

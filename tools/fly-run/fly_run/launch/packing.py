@@ -36,7 +36,9 @@ def size_of(word: Word, program: Program) -> int:
     """The bytes of a word."""
     if word.kind == "pointer":
         return 8
-    return word.size if word.kind == "integer" else dtypes.SIZES[scalar_type(word, program)]
+    if word.kind in ("integer", "descriptor"):
+        return word.size
+    return dtypes.SIZES[scalar_type(word, program)]
 
 
 def scalar_type(word: Word, program: Program) -> str:
@@ -49,7 +51,8 @@ def scalar_type(word: Word, program: Program) -> str:
 def pack(
     launch: Launch, kernel: KernelInterface, program: Program, values: list[list[Any]]
 ) -> bytes:
-    """The argument bytes. `values` holds a value for each word: addresses, integers, scalars.
+    """The argument bytes. `values` holds a value for each word: addresses, integers, scalars, the
+    bytes of descriptors.
     InputError for an integer that does not fit its word."""
     packed = bytearray(kernel.argument_bytes)
     for argument, words, given in zip(kernel.arguments, launch.arguments, values, strict=True):
@@ -64,6 +67,8 @@ def pack(
 def _word(kernel: KernelInterface, program: Program, word: Word, value: Any) -> bytes:
     if word.kind == "pointer":
         return _ADDRESS.pack(value)
+    if word.kind == "descriptor":
+        return value
     if word.kind == "scalar":
         return dtypes.pack_scalar(value, scalar_type(word, program))
     return integer_bytes(kernel, word, value)

@@ -110,12 +110,43 @@ def _dynamic_if(
         return run
 
     def join(a: Any, b: Any, merging: Merging) -> list[Any]:
-        merged = _joined(names[:live], a, b, merging, [_leaves(names, x) for x in (a, b)])
+        leaves = [_leaves(names, x) for x in (a, b)]
+        merged = _joined(names[:live], a, b, merging, leaves, own.contents)
         return [*merged, *(_dead(name) for name in names[live:])]
 
     first = side(then, all_ if only == "else" else None)
     second = side(orelse, all_ if only == "then" else None)
     own.put(branch(test, first, second, join, only=only))
+
+
+def value_of(test: Scalar, then: Thunk, orelse: Thunk, name: str, what: str) -> Any:
+    """The value of one of two expressions, whose functions may change containers."""
+    made: Any = None
+
+    def build(own: Variables) -> None:
+        nonlocal made
+        before = own.get()
+
+        def side(body: Thunk) -> Thunk:
+            def run() -> Any:
+                own.put(before)
+                value = body()
+                return value, own.get()
+
+            return run
+
+        def join(a: Any, b: Any, merging: Merging) -> Any:
+            contents = [
+                x if x is y else merging.merge(one, x, y)
+                for one, x, y in zip(own.names, a[1], b[1], strict=True)
+            ]
+            return merging.merge(name, a[0], b[0]), contents
+
+        made, contents = branch(test, side(then), side(orelse), join, what)
+        own.put(contents)
+
+    in_place.retried((), tuple, lambda _: None, (), 0, build)
+    return made
 
 
 def if_exit(
@@ -150,16 +181,22 @@ def _leaves(names: tuple[str, ...], values: Any) -> tuple[bool, bool]:
 
 
 def _joined(
-    names: tuple[str, ...], a: Any, b: Any, merging: Merging, leaves: list[tuple[bool, bool]]
+    names: tuple[str, ...],
+    a: Any,
+    b: Any,
+    merging: Merging,
+    leaves: list[tuple[bool, bool]],
+    contents: int,
 ) -> list[Any]:
     """The variables after an `if`. What a variable is on a side that returns does not matter; on
-    one that leaves the iteration, it matters if the variable had a value before."""
+    one that leaves the iteration, it matters if the variable had a value before. The first
+    `contents` are those of containers, which a function's caller reads when it has returned."""
     merged: list[Any] = []
-    for name, x, y in zip(names, a, b, strict=False):
+    for at, (name, x, y) in enumerate(zip(names, a, b, strict=False)):
         missing = isinstance(x, Undefined), isinstance(y, Undefined)
         own = name.startswith("__fly_") and not name.startswith(STATE)
         unread = [
-            (name == VALUE and gone) if own else returns or (skips and gone)
+            (name == VALUE and gone) if own else (returns and at >= contents) or (skips and gone)
             for (returns, skips), gone in zip(leaves, missing, strict=True)
         ]
         if x is y:

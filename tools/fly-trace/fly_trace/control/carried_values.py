@@ -17,6 +17,7 @@ from fly_trace.control import object_fields
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe
+from fly_trace.effects.snapshots import Origin
 from fly_trace.memory.tensors import Tensor
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import I64, DType, PromotionError, check_fits
@@ -212,7 +213,15 @@ def _freeze(*containers: Any) -> None:
     if builder is None:
         return
     for one in containers:
-        if type(one) in (list, dict) or object_fields.is_own_object(one):
+        if type(one) not in (list, dict) and not object_fields.is_own_object(one):
+            continue
+        entry = builder.frozen.find(one)
+        if (
+            entry is None
+            or entry.origin is not Origin.BEFORE
+            or id(one) in builder.in_place
+            or not entry.changed  # or else the region's end reports the change
+        ):
             builder.frozen.carry(one)
 
 

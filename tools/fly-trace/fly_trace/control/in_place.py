@@ -8,7 +8,7 @@ the same on all paths.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -106,13 +106,14 @@ def _plain(one: Any) -> Any:
 
 @record
 class Variables:
-    """The variables of a branch or loop: see `branches.if_`. `types` are those that the Python
-    numbers among them take in a loop."""
+    """The variables of a branch or loop: see `branches.if_`. The first `contents` are those of
+    containers. `types` are those that the Python numbers among them take in a loop."""
 
     get: Callable[[], Any]
     put: Callable[[Any], None]
     names: tuple[str, ...]
     live: int
+    contents: int = 0
     types: Types = field(default_factory=dict)
 
 
@@ -183,15 +184,14 @@ def kept(builder: Builder, container: Any, name: str) -> None:
         raise error
 
 
-def _whole(error: ContainerChanged, known: frozenset[str]) -> Container:
+def _whole(value: Any, name: str, known: frozenset[str], assigned: Iterable[str]) -> Container:
     """A container that a function changes which the branch or loop calls. `known` are attributes
-    that it carries already."""
-    value = error.container
-    name = error.name or f"a {type(value).__name__}"
+    that it carries already, `assigned` one more; if there is none, it carries all."""
+    name = name or f"a {type(value).__name__}"
     if type(value) in (list, dict):
         return Container(name, value)
     order = tuple(object_fields.read(value))
-    return Container(name, value, known.union(error.attributes or order), order)
+    return Container(name, value, known.union(assigned or order), order)
 
 
 def retried(
@@ -238,17 +238,21 @@ def retried(
 
 
 def _take(builder: Builder, error: ContainerChanged, changed: dict[int, frozenset[str]]) -> bool:
-    """Enters the container for the branch or loop that is traced again. Returns False if that
-    carries it already."""
-    key = id(error.container)
-    known = builder.fields.get(key, frozenset())
-    whole = _whole(error, known)
-    is_carried = key in builder.offered and known >= whole.attributes
-    if is_carried or changed.get(key) == whole.attributes:
-        return False
-    builder.shared[key] = whole
-    changed[key] = whole.attributes
-    return True
+    """Enters the containers for the branch or loop that is traced again. Returns False if that
+    carries them already."""
+    is_new = False
+    for value, name in ((error.container, error.name), *error.others):
+        key = id(value)
+        known = builder.fields.get(key, frozenset())
+        assigned = error.attributes if value is error.container else ()
+        whole = _whole(value, name, known, assigned)
+        is_carried = key in builder.offered and known >= whole.attributes
+        if is_carried or changed.get(key) == whole.attributes:
+            continue
+        builder.shared[key] = whole
+        changed[key] = whole.attributes
+        is_new = True
+    return is_new
 
 
 def _outer(builder: Builder, container: Any, copies: int) -> Any:
@@ -275,6 +279,7 @@ class ContainerChanged(TracedAgain):
     container: Any = None
     attributes: tuple[str, ...] = ()
     name = ""
+    others: tuple[tuple[Any, str], ...] = ()  # more containers, and their names
 
 
 @contextmanager
@@ -326,6 +331,6 @@ def carried(
     builder.carried, builder.offered = {**before, **others}, {**offered, **others}
     try:
         all_names = (*(one.name for one in containers), *names)
-        yield Variables(get_all, put_all, all_names, live + count)
+        yield Variables(get_all, put_all, all_names, live + count, count)
     finally:
         builder.carried, builder.offered, builder.fields = before, offered, fields

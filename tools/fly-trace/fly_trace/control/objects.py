@@ -137,14 +137,16 @@ def check_entries(
     changed: Iterable[Entry],
     how: str,
     refuse: Callable[[Entry, str], NoReturn],
+    carried: Any = None,
 ) -> None:
     """Refuses objects that have changed. If an inner branch or loop has changed all of them in
-    place, one around it that is traced may carry them too."""
+    place, one around it that is traced may carry them too, and `carried` as well."""
     shared: list[Entry] = []
     for entry in changed:
         if _may_have_changed(builder, entry) and not _has_more(builder, entry):
             continue
-        if id(entry.value) not in builder.assigned or entry.origin is not Origin.BEFORE:
+        may_carry = entry.value is carried or id(entry.value) in builder.assigned
+        if not may_carry or entry.origin is not Origin.BEFORE:
             refuse(entry, how)
         shared.append(entry)
     if shared:
@@ -153,7 +155,9 @@ def check_entries(
         except InputError as error:
             for entry in shared:
                 entry.restore()
-            raise _shared(error, shared[0]) from None
+            found = _shared(error, shared[0])
+            found.others = tuple((entry.value, entry.name) for entry in shared[1:])
+            raise found from None
 
 
 @contextmanager
@@ -186,7 +190,7 @@ def target(container: Any) -> Any:
     return container
 
 
-def _check_assignment(container: Any, name: str = "") -> None:
+def _check_assignment(container: Any, name: str = "", how: str = "the assignment") -> None:
     """Refuses an assignment to an item or attribute of an object from outside the current trace. A
     branch or loop that the object is from before may carry its contents."""
     builder = tracing.active()
@@ -194,8 +198,8 @@ def _check_assignment(container: Any, name: str = "") -> None:
         if builder is not None and name and _is_left_out(builder, container, name):
             entry = builder.frozen.find(container)
             assert entry is not None, "it is from before a region"
-            refuse_change(entry, "the assignment")
-        check_change(container, "the assignment")
+            refuse_change(entry, how)
+        check_change(container, how)
     except InputError as error:
         entry = builder.frozen.find(container) if builder is not None else None
         if entry is None or entry.origin is Origin.OUTSIDE or not _has_items(container):
@@ -267,7 +271,10 @@ def augmented(word: str, value: Any, other: Any) -> Any:
         and hasattr(type(value), f"__{word}__")
         and not object_fields.is_object(value)  # its method checks what it assigns
     ):
-        check_change(value, "the augmented assignment")
+        if type(value) is dict and type(other) is dict and other.keys() <= value.keys():
+            _check_assignment(value, how="the augmented assignment")
+        else:
+            check_change(value, "the augmented assignment")
     return getattr(operator, word)(value, other)
 
 

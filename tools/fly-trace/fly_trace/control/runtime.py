@@ -8,10 +8,20 @@ from typing import Any
 
 from fly_common.errors import FlyError
 
-from fly_trace.control.branches import Thunk, branch, condition, dynamic, if_, if_exit, truth
+from fly_trace.control.branches import (
+    Thunk,
+    condition,
+    dynamic,
+    if_,
+    if_exit,
+    truth,
+    value_of,
+)
 from fly_trace.control.calls import foreign_functions as foreign_functions
+from fly_trace.control.calls import sorting as sorting
 from fly_trace.control.calls.builtin_functions import contains
 from fly_trace.control.calls.call import call, item
+from fly_trace.control.calls.sequences import compared
 from fly_trace.control.carried_values import Undefined
 from fly_trace.control.generators import static_range, yielding_test
 from fly_trace.control.loops.dynamic import for_, while_
@@ -42,6 +52,7 @@ __all__ = [
     "call",
     "call_printf",
     "carrying",
+    "compared",
     "deleted_from",
     "each",
     "for_",
@@ -88,13 +99,7 @@ def ifexp(test: Any, a: Thunk, b: Thunk) -> Any:
     """`a if test else b`."""
     if not dynamic(test) and not dynamic(test := condition(test)):
         return a() if truth(test) else b()
-    return branch(
-        test,
-        a,
-        b,
-        lambda x, y, merging: merging.merge("the conditional expression", x, y),
-        "conditional expression",
-    )
+    return value_of(test, a, b, "the conditional expression", "conditional expression")
 
 
 def and_(first: Thunk, *rest: Thunk) -> Any:
@@ -123,13 +128,7 @@ def _short(word: str, test: Scalar, value: Any, rest: Thunk) -> Any:
         return (word == "or") if test is value and test.dtype.is_bool else value
 
     ways = (rest, own) if word == "and" else (own, rest)
-    return branch(
-        test,
-        ways[0],
-        ways[1],
-        lambda x, y, merging: merging.merge(f"the result of `{word}`", x, y),
-        f"`{word}`",
-    )
+    return value_of(test, *ways, f"the result of `{word}`", f"`{word}`")
 
 
 def not_(value: Any) -> Any:

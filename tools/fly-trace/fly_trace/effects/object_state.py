@@ -223,7 +223,11 @@ def _flat(value: Any, own: bool) -> Iterator[Any]:
             yield from _flat(item, own)
     elif type(value) is list and (own or not value):
         yield len(value)
-        yield from value
+        for item in value:
+            if type(item) is tuple:  # a pair of a dictionary's, which is made each time
+                yield from item
+            else:
+                yield item
     else:
         yield value
 

@@ -118,6 +118,8 @@ class Expressions(ast.NodeTransformer):
         if words[0] in ("In", "NotIn"):
             call = nodes.at(nodes.call("in_", *operands), node)
             return call if words[0] == "In" else nodes.at(nodes.call("not_", call), node)
+        if any(isinstance(one, (ast.Tuple, ast.List)) for one in operands):
+            return nodes.at(nodes.call("compared", ast.Constant(words[0]), *operands), node)
         return nodes.at(ast.Compare(operands[0], node.ops, operands[1:]), node)
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:

@@ -74,16 +74,18 @@ def _of_tree(root: ast.AST) -> Facts:
     named: list[str] = []
     read: set[str] = set()
     captured: set[str] = set()
-    stack: list[tuple[ast.AST, int]] = [(root, _OWN)]
+    # `hidden` are the targets of comprehensions around a node.
+    stack: list[tuple[ast.AST, int, Names]] = [(root, _OWN, NOTHING)]
     while stack:
-        node, scope = stack.pop()
+        node, scope, hidden = stack.pop()
         kind = type(node)
         if kind is ast.Name:
             name = node.id  # type: ignore[attr-defined]
             if type(node.ctx) is ast.Load:  # type: ignore[attr-defined]
-                read.add(name)
-                if scope >= _LATER:
-                    captured.add(name)
+                if name not in hidden:
+                    read.add(name)
+                    if scope >= _LATER:
+                        captured.add(name)
             elif scope == _OWN:
                 assigned[name] = None
             continue
@@ -95,7 +97,13 @@ def _of_tree(root: ast.AST) -> Facts:
                 assigned[node.name] = None  # type: ignore[attr-defined]
             scope = _FUNCTION if kind in FUNCTIONS else max(scope, _CLASS)
         elif kind in COMPREHENSIONS:
+            generators = node.generators  # type: ignore[attr-defined]
             scope = max(scope, _LATER if kind is ast.GeneratorExp else _INSIDE)
+            outside, hidden = hidden, hidden.union(*map(_targets, generators))
+            stack.append((generators[0].iter, scope, outside))
+            first = generators[0]
+            stack += [(one, scope, hidden) for one in (first.target, *first.ifs, *generators[1:])]
+            fields = tuple(name for name in fields if name != "generators")
         elif kind is ast.NamedExpr:
             if scope in (_OWN, _INSIDE, _LATER):  # one in a comprehension binds it outside
                 target = node.target.id  # type: ignore[attr-defined]
@@ -109,10 +117,24 @@ def _of_tree(root: ast.AST) -> Facts:
         for field in reversed(fields):
             value = getattr(node, field, None)
             if isinstance(value, list):
-                stack += [(one, scope) for one in reversed(value) if isinstance(one, ast.AST)]
+                inner = [one for one in reversed(value) if isinstance(one, ast.AST)]
+                stack += [(one, scope, hidden) for one in inner]
             elif isinstance(value, ast.AST) and value._fields:  # not an operator or a context
-                stack.append((value, scope))
+                stack.append((value, scope, hidden))
     return Facts(assigned, tuple(named), frozenset(read), frozenset(captured))
+
+
+def _targets(generator: ast.comprehension) -> Names:
+    """The names that one `for` of a comprehension binds."""
+    found: set[str] = set()
+    waiting: list[ast.AST] = [generator.target]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Name):
+            found.add(node.id)
+        elif isinstance(node, (ast.Tuple, ast.List, ast.Starred)):
+            waiting += children(node)
+    return frozenset(found)
 
 
 def assigned(nodes: Iterable[ast.AST]) -> list[str]:

@@ -118,10 +118,11 @@ class KernelCall:
         static = _static_block(self.kernel, blocks)
         traced = self.module.kernel(self.kernel, self.arguments, static, attributes)
         for argument in self.arguments:
-            if isinstance(argument.value, Tensor):
-                access = traced.accesses[argument.name]
-                argument.value.access.reads |= access.reads
-                argument.value.access.writes |= access.writes
+            access = traced.accesses.get(argument.name)
+            held = getattr(argument.value, "access", None)
+            if access is not None and held is not None:
+                held.reads |= access.reads
+                held.writes |= access.writes
         smem = traced.shared if smem is None else smem
         _emit(self.builder, traced.symbol, sizes, blocks, smem, self.arguments, ssa_of(stream))
 

@@ -206,7 +206,9 @@ class ModuleTrace:
             elif isinstance(value, Scalar):
                 given[argument.name] = Scalar(value.dtype, next(values))
             elif argument.passed:
-                given[argument.name] = value.in_kernel(builder, next(values))
+                held = given[argument.name] = value.in_kernel(builder, next(values))
+                if isinstance(access := getattr(held, "access", None), Access):
+                    accesses[argument.name] = access
             else:
                 given[argument.name] = value
         result = _run(builder, kernel.function, given)

@@ -21,7 +21,10 @@ from fly_opt.lowering.interface import Function, Pipeline, PointerSpaces
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
+    from fly_dialect.types import Spec
+    from fly_host.program import Word
 
+    from fly_opt.passes.host.values import Values
     from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
 
@@ -54,10 +57,16 @@ class RocmLowering:
 
         return buffers
 
+    def lowered_type(self, spec: Spec) -> ir.Type | None:
+        return None
+
     def conversions(self) -> Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]:
         from fly_opt.backends.amd import buffers
 
         return {"fly_rocdl.get_buffer_rsrc": buffers.get_descriptor}
+
+    def host_values(self) -> Mapping[str, Callable[[Values, ir.Operation], Word]]:
+        return {}
 
     def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
         from fly_opt.passes.math import narrow_floats

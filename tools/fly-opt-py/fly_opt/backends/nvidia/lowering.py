@@ -14,7 +14,10 @@ from fly_opt.lowering.interface import Function, Pipeline, PointerSpaces
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
+    from fly_dialect.types import Spec
+    from fly_host.program import Word
 
+    from fly_opt.passes.host.values import Values
     from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
 
@@ -43,7 +46,7 @@ class CudaLowering:
         "convert-nvgpu-to-nvvm": "lowers nvgpu operations to nvvm",
         "convert-nvvm-to-llvm": "lowers nvvm operations without an intrinsic to inline assembly",
     }
-    emitters: tuple[str, ...] = ()
+    emitters = tuple(f"fly_opt.backends.nvidia.atoms.{name}" for name in ("wgmma", "mma", "copies"))
     translated = ("nvvm.",)
     intrinsics = intrinsics.ALL
     function_attributes: Mapping[str, str] = {
@@ -55,8 +58,24 @@ class CudaLowering:
     def spaces(self) -> PointerSpaces | None:
         return None
 
+    def lowered_type(self, spec: Spec) -> ir.Type | None:
+        from fly_opt.backends.nvidia import tensor_maps
+
+        return tensor_maps.lowered_type(spec)
+
     def conversions(self) -> Mapping[str, Callable[[Conversion, ir.Operation], ir.Value | None]]:
-        return {}
+        from fly_opt.backends.nvidia import tensor_maps, warpgroup
+
+        return {
+            "fly_nvvm.tma_load": tensor_maps.load,
+            "fly_nvvm.tma_store": tensor_maps.store,
+            "fly_nvvm.wgmma_wait": warpgroup.wait,
+        }
+
+    def host_values(self) -> Mapping[str, Callable[[Values, ir.Operation], Word]]:
+        from fly_opt.backends.nvidia import tensor_maps
+
+        return {"fly_nvvm.make_tensor_map": tensor_maps.descriptor}
 
     def convert_float(self, op: ir.Operation, target: Target | None) -> bool:
         from fly_opt.passes.math import narrow_floats

@@ -95,6 +95,9 @@ class _Renumbering:
         return step
 
     def word(self, word: made.Word) -> made.Word:
+        if (found := word.descriptor) is not None:
+            shape, strides = self.several(found.shape), self.several(found.strides)
+            return replace(word, descriptor=replace(found, shape=shape, strides=strides))
         if word.expression is None:
             return word
         return replace(word, expression=self.numbers[word.expression])

@@ -107,7 +107,7 @@ def _names(step: Step) -> Iterator[str]:
     for inner in every_step((step,)):
         if isinstance(inner, Launch):
             words = (word for argument in inner.arguments for word in argument)
-            yield from (str(word.name) for word in words if word.kind == "pointer")
+            yield from (str(word.name) for word in words if word.kind in ("pointer", "descriptor"))
         elif isinstance(inner, Call):
             for operand in (*inner.arguments, *(operand for _, operand in inner.keywords)):
                 yield from _of_operand(operand)

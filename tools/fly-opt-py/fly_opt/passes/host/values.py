@@ -22,6 +22,7 @@ from fly_host.program import Parameter as ProgramParameter
 from fly_host.program import Scalar, Tensor, Word
 
 from fly_opt.ir.boundary import carriers
+from fly_opt.lowering import interface
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host.arguments import TOKEN, Parameter, parameter
 from fly_opt.passes.host.tensors import Layout, TensorValue
@@ -168,6 +169,9 @@ class Values:
             return self.make("sub", self.make("const", 0), value) if from_bit else value
         if name.startswith("fly."):
             return self.tuple_value(op)
+        lowering = interface.of_name(name)
+        if lowering is not None and (made := lowering.host_values().get(name)) is not None:
+            return made(self, op)
         raise refuse(
             op,
             f"{name} is not supported in the host function",

@@ -8,12 +8,12 @@ from fly_dialect.bindings import ir
 from fly_dialect.dialect import NAMESPACES, int_tuple_of, pointer_of, spec_of
 from fly_dialect.layouts.integers import Int
 from fly_dialect.op_table import find
-from fly_dialect.types import FlySpec, Spec
+from fly_dialect.types import BackendSpec, FlySpec, Spec
 from fly_target.target import Target
 
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder, operations, unused
-from fly_opt.lowering import spaces
+from fly_opt.lowering import interface, spaces
 from fly_opt.passes.base import refuse
 from fly_opt.passes.target.set_target import target_of
 
@@ -177,6 +177,9 @@ def lowered_type(spec: Spec) -> ir.Type | None:
         return None
     if (own := spaces.of(spec)) is not None:
         return own.lowered_type(spec)
+    if isinstance(spec, BackendSpec):
+        lowering = interface.of_name(str(spec))
+        return None if lowering is None else lowering.lowered_type(spec)
     number = pointers.space(spec)
     return _atom_type(spec) if number is None else pointers.pointer(number)
 

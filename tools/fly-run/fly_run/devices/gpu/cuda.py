@@ -11,7 +11,9 @@ import re
 from ctypes import c_int, c_uint, c_void_p
 from typing import ClassVar
 
-from fly_common.errors import InputError
+from fly_common.errors import InputError, MissingError
+from fly_host.native.specialisation import Describing
+from fly_host.tiles import Tile
 
 from fly_run.devices.gpu.device import Gpu, open_gpu
 from fly_run.devices.gpu.driver import OUT, POINTER, TEXT, Driver, calls
@@ -21,6 +23,20 @@ from fly_run.devices.options import Options
 _INFO, _INFO_SIZE, _ERROR, _ERROR_SIZE, _LINES = 3, 4, 5, 6, 13
 _LOG = 8192  # bytes
 _SHARED_STATIC, _SHARED_DYNAMIC = 1, 8  # CUfunction_attribute
+_MAP_BYTES, _MAP_ALIGNMENT = 128, 64
+# CUtensorMapDataType, by MLIR's names of element types
+_ELEMENTS = {
+    **dict.fromkeys(("i8", "f8E4M3FN", "f8E5M2"), 0),
+    "i16": 1,
+    "i32": 3,
+    "i64": 5,
+    "f16": 6,
+    "f32": 7,
+    "f64": 8,
+    "bf16": 9,
+}
+_SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle
+_PROMOTION = 3  # of accesses to 256 bytes in the L2 cache
 # CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions", 32-bit multiply-add.
 _LANES = {
     (8, 0): 64,
@@ -72,6 +88,10 @@ class Cuda(Driver):
         current=("cuCtxGetCurrent", (OUT,)),
         switch=("cuCtxSetCurrent", (POINTER,)),
         load=("cuModuleLoadDataEx", (OUT, POINTER, c_uint, POINTER, POINTER)),
+        describe=(
+            "cuTensorMapEncodeTiled",
+            (POINTER, c_int, c_uint, *[POINTER] * 5, *[c_int] * 4),
+        ),
         set_function_attribute=("cuFuncSetAttribute", (POINTER, c_int, c_int)),
         error_name=("cuGetErrorName", (c_int, ctypes.POINTER(TEXT))),
         error_text=("cuGetErrorString", (c_int, ctypes.POINTER(TEXT))),
@@ -145,6 +165,29 @@ class Cuda(Driver):
                 found.hint = log.replace("\n", "\n  ")
             raise found
         return made.value or 0, None
+
+    def describe(self, tile: Tile) -> bytes:
+        """cuTensorMapEncodeTiled, for dense boxes. Elements out of bounds are 0."""
+        kind = _ELEMENTS.get(tile.dtype)
+        if kind is None:
+            raise InputError(f"TMA copies no {tile.dtype}")
+        rank = len(tile.shape)
+        room = ctypes.create_string_buffer(_MAP_BYTES + _MAP_ALIGNMENT)
+        at = ctypes.addressof(room) + -ctypes.addressof(room) % _MAP_ALIGNMENT
+        extents = (ctypes.c_uint64 * rank)(*tile.shape)
+        strides = (ctypes.c_uint64 * max(1, rank - 1))(*tile.strides)
+        box, steps = (c_uint * rank)(*tile.box), (c_uint * rank)(*([1] * rank))
+        arrays = [ctypes.addressof(one) for one in (extents, strides, box, steps)]
+        choices = (0, _SWIZZLES[tile.swizzle], _PROMOTION, 0)
+        self.call("describe", at, kind, rank, tile.address, *arrays, *choices)
+        return ctypes.string_at(at, _MAP_BYTES)
+
+    def describing(self) -> Describing | None:
+        try:
+            address = self.address("describe")
+        except MissingError:  # a driver from before CUDA 12
+            return None
+        return Describing(address, tuple(_ELEMENTS.items()), tuple(_SWIZZLES.items()), _PROMOTION)
 
     def allow_shared(self, function: int, device: int) -> None:
         most = self.attribute("shared", device)

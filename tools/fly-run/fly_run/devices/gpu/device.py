@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
+from fly_host.tiles import Tile
 from fly_image.image import Image
 
 from fly_run.devices.gpu import driver as drivers
@@ -198,6 +199,10 @@ class Gpu:
             kernel=name,
         )  # fmt: skip
         self.context.launched(name)
+
+    def describe(self, tile: Tile) -> bytes:
+        """See Device."""
+        return self.driver.describe(tile)
 
     def driver_entry(self, functions: Sequence[Function]) -> DriverEntry:
         """See Device."""

@@ -17,6 +17,8 @@ from ctypes import c_int, c_size_t, c_ubyte, c_uint, c_void_p
 from typing import Any, ClassVar, NamedTuple
 
 from fly_common.errors import Fault, FlyError, InputError, MissingError
+from fly_host.native.specialisation import Describing
+from fly_host.tiles import Tile
 
 # Statuses, whose numbers CUDA and HIP share (cuda.h, "CUresult"; hip_runtime_api.h, "hipError_t").
 OUT_OF_MEMORY, NOT_INITIALIZED, NO_DEVICE, NO_BINARY, NOT_FOUND = 2, 3, 100, 209, 500
@@ -192,6 +194,14 @@ class Driver:
 
     def allow_shared(self, function: int, device: int) -> None:
         """Lets a kernel have as much dynamic shared memory as the device has."""
+
+    def describe(self, tile: Tile) -> bytes:
+        """The descriptor of a tensor, of which kernels copy tiles."""
+        raise MissingError(f"{self.PRODUCT} has no descriptors for copies of tiles")
+
+    def describing(self) -> Describing | None:
+        """How native code makes descriptors; None where the driver has none."""
+        return None
 
     # -- devices
 

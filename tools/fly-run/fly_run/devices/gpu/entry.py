@@ -88,4 +88,12 @@ def entry_of(
     address = ctypes.cast(stub, ctypes.c_void_p).value
     assert address
     # A launch does not wait for the device unless its queue is full, so the GIL is kept.
-    return DriverEntry(address, made.kernels, made.error, stream=stream, end=context.driver.END)
+    driver = context.driver
+    return DriverEntry(
+        address,
+        made.kernels,
+        made.error,
+        stream=stream,
+        end=driver.END,
+        describing=driver.describing(),
+    )

@@ -42,13 +42,13 @@ QUEUE_BYTES, QUEUE_SHARED, QUEUE_PRIVATE = 4096, 0x40, 0x44
 def allocation(kernel: Kernel, target: Target) -> Allocation:
     """Returns the vector registers of a kernel. In a unified file the accumulation registers start
     at `accum_offset`; with separate files, the same number of both kinds is allocated."""
-    files = facts_of(target).registers
+    files, most = facts_of(target).registers, facts_of(target).vgprs
     granule = files.encoded_granule * target.wave_size // kernel.wavefront_size
     rows = ((kernel.compute_pgm_rsrc1 & 0x3F) + 1) * granule
     if files.accumulation == SEPARATE:
         return Allocation(min(rows, 256), min(rows, 256), rows, 2 * rows)
     if files.accumulation != UNIFIED:
-        return Allocation(min(rows, 256), 0, rows, rows)
+        return Allocation(min(rows, most), 0, rows, rows)
     base = ((kernel.compute_pgm_rsrc3 & 0x3F) + 1) * 4
     vector = min(rows, base, 256)
     return Allocation(vector, max(0, min(rows - base, 256)), base, max(rows, base))
@@ -155,7 +155,7 @@ def scalar_registers(
     for word in range(offset, offset + length):
         values.append(int.from_bytes(kernarg[4 * word : 4 * word + 4], "little"))
     rsrc2 = kernel.compute_pgm_rsrc2
-    user = rsrc2 >> 1 & 0x1F
+    user = rsrc2 >> 1 & (1 << facts_of(target).user_sgpr_bits) - 1
     # The number of user registers may cut off preloaded arguments.
     values = (values + [0] * user)[:user]
     if facts_of(target).workgroup_ids_in_ttmp:
@@ -217,7 +217,8 @@ def work_items(
     return struct.pack(f"<{len(lanes)}I", *lanes), struct.pack(f"<{waves}Q", *masks)
 
 
-def entry_address(kernel: Kernel) -> int:
+def entry_address(kernel: Kernel, target: Target) -> int:
     """Returns the address at which waves start. With preloaded arguments, the first 256 bytes load
     them for firmware without preloading; this device supports preloading, so they are skipped."""
-    return kernel.entry + (256 if kernel.kernarg_preload & 0x7F else 0)
+    prologue = facts_of(target).preload_prologue and kernel.kernarg_preload & 0x7F
+    return kernel.entry + (256 if prologue else 0)

@@ -96,6 +96,10 @@ def describe(
         what = "a relative register number is beyond the allocated registers"
     elif kind == "inactive lanes":
         what = "with bound_ctrl, this instruction is supported only with all lanes active"
+    elif kind == "tensor":
+        what = "a tensor descriptor of another type than 2, or one that signals a barrier"
+    elif kind == "swizzled":
+        what = "a swizzled buffer resource: its layout is not documented for this processor"
     elif kind == "end of code":
         what = "control ran past the end of the code"
     else:
@@ -154,6 +158,8 @@ def _lanes_faulting_alike(record: Record, arena: Arena, lds: int, scratch: int) 
     if check is not None:
         flat = {state.SHARED_APERTURE: "lds", state.PRIVATE_APERTURE: "scratch"}
         for address in record.others:
+            if address >> state.GLOBAL_SCRATCH_SHIFT:
+                address %= state.GLOBAL_SCRATCH_WAVE
             # A flat access: the aperture selects each lane's memory.
             space = flat.get(address >> 32)
             if space in (None, record.kind) or record.kind == "misaligned":

@@ -19,7 +19,7 @@ from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch
 from fly_run.emulator.engine.arena import CODE_AT, Arena, Buffers, Region
 from fly_run.emulator.isa.decode import Code
-from fly_run.emulator.isa.instruction import Instruction
+from fly_run.emulator.isa.instruction import SWAP_PC, Instruction
 from fly_run.emulator.isa.kinds import kind
 from fly_run.emulator.lowering import denormals, matrix
 from fly_run.emulator.lowering.encode import Encoder, Program
@@ -235,7 +235,7 @@ class Loaded:
         )
         code_map = (ctypes.c_uint64 * (self.size // 4 + 1))()
         prepared = Prepared(kernel, self, encoder, [], code_map, watch)
-        prepared.add_code(dispatch.entry_address(kernel))
-        if "s_swappc_b64" in prepared.mnemonics:
+        prepared.add_code(dispatch.entry_address(kernel, prepared.target))
+        if not prepared.mnemonics.isdisjoint(SWAP_PC):
             prepared.add_pointers()
         return prepared

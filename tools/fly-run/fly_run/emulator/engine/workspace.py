@@ -211,7 +211,9 @@ class Workspace:
             "waves": self.waves,
             "tickets": self._tickets_at,
             "watch": prepared.watch.callback,
-            "entry": prepared.programs[0].address_of(dispatch.entry_address(kernel)),
+            "entry": prepared.programs[0].address_of(
+                dispatch.entry_address(kernel, prepared.target)
+            ),
             "template": self._template_at,
             "template_constants": prepared.constants.base,
             "ids": self._ids_at,
@@ -222,6 +224,7 @@ class Workspace:
             "group_z_sgpr": z,
             "group_yz_sgpr": yz,
             "wave_sgpr": start.wave,
+            "private_base": state.GLOBAL_SCRATCH * facts_of(prepared.target).global_scratch,
             "split_barriers": int(facts_of(prepared.target).split_barriers),
             "vgpr_bytes": prepared.encoder.registers.allocation.rows * state.ROW,
         }

@@ -74,6 +74,14 @@ SCALAR = {
     "s_cls_i32": "s_flbit_i32",
     "s_cls_i32_i64": "s_flbit_i32_i64",
 }
+# gfx1250's program counter.
+SCALAR |= {
+    "s_get_pc_i64": "s_getpc_b64",
+    "s_set_pc_i64": "s_setpc_b64",
+    "s_swap_pc_i64": "s_swappc_b64",
+    "s_call_i64": "s_call_b64",
+    "s_get_shader_cycles_u64": "s_memtime",
+}
 VECTOR = {
     "v_add_nc_u32": "v_add_u32",
     "v_sub_nc_u32": "v_sub_u32",
@@ -121,7 +129,8 @@ def _memory() -> Iterator[tuple[str, str]]:
     for space in ("global", "flat", "buffer"):
         yield f"{space}_atomic_sub_clamp_u32", f"{space}_atomic_csub_u32"
         for name in ("min", "max"):
-            yield f"{space}_atomic_{name}_num_f32", f"{space}_atomic_{name}_f32"
+            for size in ("f32", "f64"):
+                yield f"{space}_atomic_{name}_num_{size}", f"{space}_atomic_{name}_{size}"
     for space in ("global", "flat", "scratch", "buffer"):
         for new, old in LOADS.items():
             yield f"{space}_load_{new}", f"{space}_load_{old}"

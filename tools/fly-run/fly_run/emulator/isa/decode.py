@@ -15,11 +15,14 @@ from fly_image.amd.code_object import CodeObject
 from fly_image.elf import Segment
 
 from fly_run.emulator.isa.disassemble import Disassembler
-from fly_run.emulator.isa.instruction import Immediate, Instruction, Register
+from fly_run.emulator.isa.instruction import ADD_PC, GET_PC, Immediate, Instruction, Register
 from fly_run.emulator.isa.parse import parse
 
 # Instructions after which control does not fall through. `s_trap 2` is llvm.trap.
-_ENDS = re.compile(r"s_endpgm(?:_saved|_ordered_ps_done)?|s_branch|s_setpc_b64|s_rfe\w*|s_code_end")
+_ENDS = re.compile(
+    r"s_endpgm(?:_saved|_ordered_ps_done)?|s_branch|s_setpc_b64|s_set_pc_i64|s_rfe\w*|s_code_end"
+    rf"|{ADD_PC}"
+)
 _TRAP = 2
 # How many instructions after s_getpc_b64 the address may be completed: LLVM emits the three
 # together, and the scheduler may put a few others between.
@@ -90,7 +93,7 @@ class Code:
                 origin = pc
                 if instruction.target is not None:
                     waiting.append((instruction.target, pc))
-                if instruction.mnemonic == "s_getpc_b64":
+                if instruction.mnemonic in GET_PC:
                     waiting += [(address, pc) for address in self._formed(instruction)]
                 if _stops(instruction):
                     break
@@ -122,7 +125,8 @@ class Code:
 
     def _formed(self, getpc: Instruction) -> list[int]:
         """Returns code addresses formed by adding constants to the pair that `getpc` sets. LLVM's
-        form is s_getpc_b64 s[a:b]; s_add_u32 sc, sa, low; s_addc_u32 sd, sb, high."""
+        form is s_getpc_b64 s[a:b]; s_add_u32 sc, sa, low; s_addc_u32 sd, sb, high. On gfx1250 it is
+        s_get_pc_i64 s[a:b]; s_add_nc_u64 s[c:d], s[a:b], both."""
         pair = getpc.operands[0]
         if not isinstance(pair, Register):
             return []
@@ -134,12 +138,16 @@ class Code:
             instruction = self._decode_or_none(pc)
             if instruction is None or _stops(instruction):
                 break
-            if instruction.mnemonic == "s_getpc_b64" and instruction.operands == getpc.operands:
+            if instruction.mnemonic in GET_PC and instruction.operands == getpc.operands:
                 break  # later additions belong to another address
             if instruction.mnemonic in ("s_add_u32", "s_add_co_u32"):
                 lows += _added(instruction, pair.index)
             elif instruction.mnemonic in ("s_addc_u32", "s_add_co_ci_u32"):
                 highs += _added(instruction, pair.index + 1)
+            elif instruction.mnemonic == "s_add_nc_u64":
+                both = _added(instruction, pair.index, 64)
+                lows += both
+                highs += [0] * bool(both)
             pc += instruction.size
         sums = [(base + low + (high << 32)) & (1 << 64) - 1 for low in lows for high in highs]
         return [address for address in sums if self._is_code(address)]
@@ -166,11 +174,11 @@ def _stops(instruction: Instruction) -> bool:
     return bool(_ENDS.fullmatch(instruction.mnemonic))
 
 
-def _added(instruction: Instruction, source: int) -> list[int]:
-    """Returns the unsigned 32-bit constant that `instruction` adds to scalar register `source`."""
+def _added(instruction: Instruction, source: int, width: int = 32) -> list[int]:
+    """Returns the unsigned constant that `instruction` adds to scalar register `source`."""
     _, a, b = instruction.operands
     if isinstance(b, Register):
         a, b = b, a
     if isinstance(a, Register) and a.index == source and isinstance(b, Immediate):
-        return [b.value & 0xFFFFFFFF]
+        return [b.value & (1 << width) - 1]
     return []

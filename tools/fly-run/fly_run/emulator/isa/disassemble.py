@@ -46,8 +46,12 @@ class Disassembler:
             return None
         if self._is_forbidden(self.code[offset : offset + 16]):
             return None
+        start: Any = self._start + offset
+        patched = _with_third_source(self.code[offset : offset + 16])
+        if patched is not None and self._is_forbidden is _is_forbidden_rdna:
+            start = ctypes.c_char_p(patched)
         size = self._library.LLVMDisasmInstruction(
-            self._context, self._start + offset, left + _PADDING, pc, self._text, _TEXT_ROOM
+            self._context, start, left + _PADDING, pc, self._text, _TEXT_ROOM
         )
         if not 0 < size <= left:
             return None
@@ -93,13 +97,31 @@ def _is_forbidden(code: bytes) -> bool:
 
 
 def _is_forbidden_rdna(code: bytes) -> bool:
-    """Like `_is_forbidden`, for gfx11 and gfx12: gfx12's barrier instructions can't have a literal
-    (source 255), and the printer reads its bits."""
+    """Like `_is_forbidden`, for gfx11 and later: gfx12's barrier instructions can't have a literal
+    (source 255), and the printer reads its bits. If the matrices of gfx1250's f8f6f4 WMMA are not
+    vector registers, the decoder treats them as such, as for gfx950."""
     low = int.from_bytes(code[:4], "little")
-    return low >> 23 == _SOP1 and low & 0xFF == 255 and (low >> 8 & 0xFF) in _BARRIERS
+    if low >> 23 == _SOP1:
+        return low & 0xFF == 255 and (low >> 8 & 0xFF) in _BARRIERS
+    if low >> 16 in _SCALED_WMMA:  # the first half of a 128-bit encoding
+        code = code[8:]
+        low = int.from_bytes(code[:4], "little")
+    high = int.from_bytes(code[4:8], "little")
+    return low >> 16 & 0xFFFF == _F8F6F4_WMMA and not (high & 0x100 and high & 0x20000)
+
+
+def _with_third_source(code: bytes) -> bytes | None:
+    """Returns a scaled WMMA with the value that LLVM 22 expects in the unused third source of its
+    first half; newer assemblers put 0 there. None for other code."""
+    low, high = (int.from_bytes(code[start : start + 4], "little") for start in (0, 4))
+    if low >> 16 not in _SCALED_WMMA or len(code) < 16:
+        return None
+    high = high & ~(0x1FF << 18) | 0x100 << 18
+    return code[:4] + high.to_bytes(4, "little") + code[8:] + bytes(_PADDING)
 
 
 _SOP1, _BARRIERS = 0x17D, range(0x4E, 0x53)  # top bits of the encoding, gfx12's opcodes in it
+_SCALED_WMMA, _F8F6F4_WMMA = (0xCC35, 0xCC3A), 0xCC33  # upper halves of gfx1250's encodings
 _READLANE, _READFIRSTLANE = 0x289, 0x142  # VOP3 opcodes whose destination is scalar
 _LD_SCALE, _F8F6F4 = 0x3AC, (0x3AD, 0x3AE)  # VOP3P opcodes of gfx950
 

@@ -55,6 +55,7 @@ class Immediate:
         False  # a 32-bit literal dword follows the instruction: an f64 one is the high half
     )
     sign_extend: bool = False  # sext(x), SDWA
+    wide: bool = False  # gfx1250: a literal of 64 bits
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +90,12 @@ class Instruction:
     text: str = ""
     second: Instruction | None = None
 
+
+# Instructions that read or replace the program counter; gfx1250 has other names.
+GET_PC = ("s_getpc_b64", "s_get_pc_i64")
+SET_PC = ("s_setpc_b64", "s_set_pc_i64")
+SWAP_PC = ("s_swappc_b64", "s_swap_pc_i64")
+ADD_PC = "s_add_pc_i64"
 
 # Encoding suffixes of mnemonics, and the encoding's name if it matters.
 SUFFIXES = {"_e64_dpp": "dpp", "_e32": "", "_e64": "", "_dpp": "dpp", "_sdwa": "sdwa"}

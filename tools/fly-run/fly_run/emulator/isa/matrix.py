@@ -40,7 +40,8 @@ class Shape:
     result: str
     model: str
     sparse: bool = False
-    wave: str = ""  # "gfx11" or "gfx12": the layouts of waves of 32
+    wave: str = ""  # "gfx11", "gfx12" or "gfx1250": the layouts of waves of 32
+    addend: str = ""  # the element type of C, if it differs from that of D
 
     @property
     def lanes(self) -> int:
@@ -68,6 +69,9 @@ class Shape:
         """The length of runs of elements along k in a lane; 0 if they are all one run."""
         if self.wave == "gfx12" and self.a in ("f16", "bf16"):
             return 8 if self.sparse else 4
+        if self.wave == "gfx1250" and self.a != "f32":
+            run = 8 if self.a in ("f16", "bf16") else 16
+            return 2 * run if self.sparse else run
         return 0
 
     @property
@@ -100,7 +104,7 @@ def output_at(shape: Shape, row: int, column: int, block: int) -> tuple[int, int
         return 2 * (row // 4), 16 * (row % 4) + column
     if shape.wave == "gfx11":
         return row // 2, row % 2 * 16 + column
-    if shape.wave == "gfx12":
+    if shape.wave in ("gfx12", "gfx1250"):
         return row % 8, row // 8 * 16 + column
     if shape.m == 4:
         return row, 4 * block + column
@@ -199,7 +203,10 @@ def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
             yield mnemonic, replace(shape, model="fma") if sets == ("CDNA1",) else shape, sets
     for name, wave, mnemonics in WAVE_TABLE:
         for mnemonic in mnemonics:
-            yield mnemonic, wave_shape_of(mnemonic, wave), (name,)
+            shape = wave_shape_of(mnemonic, wave)
+            if name == "gfx1250" and shape.model.startswith("pairs"):
+                shape = replace(shape, model="tr8")
+            yield mnemonic, shape, (name,)
 
 
 def remark(target: str, mfma: str) -> str:
@@ -209,8 +216,11 @@ def remark(target: str, mfma: str) -> str:
     return f"matrix instructions: {facts_of(registry.find(target)).sums_note}"
 
 
-_WAVE_NAME = re.compile(r"v_(s?)w(?:mma|mmac)_(f32|f16|bf16|i32)_16x16x(\d+)_([a-z0-9]+)(?:_(.*))?")
-_WAVE_RESULTS = {"f32": "float", "f16": "f16", "bf16": "bf16", "i32": "i32"}
+_WAVE_NAME = re.compile(
+    r"v_(s?)w(?:mma|mmac)(?:_scale(?:16)?)?_(f32|f16|bf16|bf16f32|i32)_(?:16|32)x16x(\d+)"
+    r"_([a-z0-9]+)(?:_(.*))?"
+)
+_WAVE_RESULTS = {"f32": "float", "f16": "f16", "bf16": "bf16", "i32": "i32", "bf16f32": "bf16"}
 _WAVE_MODELS = {"gfx11": "complements", "gfx12": "pairs"}
 _WAVE_FLOATS = ("f32_{}_f16", "f32_{}_bf16", "f16_{}_f16", "bf16_{}_bf16")
 _GFX11 = [
@@ -227,7 +237,40 @@ _GFX12 = [
     "v_swmmac_i32_16x16x64_iu4",
     *(f"v_swmmac_f32_16x16x32_{pair}" for pair in _BYTES),
 ]
-WAVE_TABLE = (("RDNA3", "gfx11", _GFX11), ("RDNA4", "gfx12", _GFX12))
+# gfx1250's own, besides those of gfx12, which LLVM knows there too. Layouts: AMD's CDNA5 layouts as
+# FlyDSL's MmaAtom.cpp and rocjitsu's mma/layout.h have them. FlyDSL has runs of 8 for elements of 8
+# bits where rocjitsu has 16; as A and B are alike, only the order of sums depends on it. The layout
+# of a sparse A of 8 bits is derived from it and not documented publicly.
+SCALED = ("v_wmma_scale_f32", "v_wmma_scale16_f32")
+_GFX1250 = [
+    "v_wmma_f32_16x16x4_f32",
+    *(
+        f"v_{kind}_{result}_16x16x{k}_{element}"
+        for kind, k in (("wmma", 32), ("swmmac", 64))
+        for element in ("f16", "bf16")
+        for result in ("f32", element)
+    ),
+    "v_wmma_bf16f32_16x16x32_bf16",
+    *(
+        f"v_{kind}_{result}_16x16x{k}_{pair}"
+        for kind, k in (("wmma", 64), ("wmma", 128), ("swmmac", 128))
+        for result in ("f32", "f16")
+        for pair in _BYTES
+    ),
+    "v_wmma_i32_16x16x64_iu8",
+    "v_swmmac_i32_16x16x128_iu8",
+    *(
+        f"{stem}_{shape}"
+        for stem in ("v_wmma_f32", *SCALED)
+        for shape in ("16x16x128_f8f6f4", "32x16x128_f4")
+    ),
+]
+WAVE_TABLE = (
+    ("RDNA3", "gfx11", _GFX11),
+    ("RDNA4", "gfx12", _GFX12),
+    ("gfx1250", "gfx12", _GFX12),
+    ("gfx1250", "gfx1250", _GFX1250),
+)
 
 
 def wave_shape_of(mnemonic: str, wave: str) -> Shape:
@@ -237,10 +280,19 @@ def wave_shape_of(mnemonic: str, wave: str) -> Shape:
     if match is None:
         raise ValueError(f"{mnemonic} is not a matrix instruction")
     sparse, result, k, a, b = match.groups()
+    if a in ("f8f6f4", "f4"):
+        # The modifiers name the formats of the first kind. Of 32 rows, the lowering makes two
+        # products of 16.
+        form = "narrow" if a == "f8f6f4" else "fp4"
+        return Shape(16, 16, int(k), 1, form, form, "float", "gtr16", wave=wave)
+    if a == "f32":
+        return Shape(16, 16, int(k), 1, a, a, "float", "fma", wave=wave)
     model = "fma" if result == "i32" else "tr8" if b is None else "gtr16"
-    if result != "i32" and b is None and not sparse:
+    if result != "i32" and b is None and not sparse and wave in _WAVE_MODELS:
         model = f"{_WAVE_MODELS[wave]}_{result}"
-    return Shape(16, 16, int(k), 1, a, b or a, _WAVE_RESULTS[result], model, bool(sparse), wave)
+    kinds = (a, b or a, _WAVE_RESULTS[result])
+    addend = "float" if result == "bf16f32" else ""
+    return Shape(16, 16, int(k), 1, *kinds, model, bool(sparse), wave, addend)
 
 
 def shape_of(mnemonic: str, variety: str = "") -> Shape:

@@ -28,6 +28,7 @@ from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
 from fly_run.emulator.isa.instruction import (
+    ADD_PC,
     SPECIAL_SCALARS,
     Immediate,
     Instruction,
@@ -58,13 +59,13 @@ FLOATS = frozenset(("0.5", "1.0", "2.0", "4.0", "0.15915494", "0.159154943091895
 # Flags: modifiers without a value.
 FLAGS = _words(
     "clamp glc slc dlc nv scc sc0 sc1 nt lds gds offen idxen addr64 tfe lwe da unorm r128 a16 d16"
-    " high row_mirror row_half_mirror fi"
+    " high row_mirror row_half_mirror fi scale_offset matrix_a_reuse matrix_b_reuse"
 )
 # Modifiers with an integer.
 INTEGERS = _words(
     "offset offset0 offset1 mul div cbsz abid blgp dmask bank_mask row_mask bound_ctrl bitop3"
     " row_shl row_shr row_ror row_bcast row_newbcast row_share row_xmask wave_shl wave_rol wave_shr"
-    " wave_ror fi byte_sel wait_exp wait_vdst wait_va_vdst wait_vm_vsrc index_key"
+    " wave_ror fi byte_sel wait_exp wait_vdst wait_va_vdst wait_vm_vsrc index_key scale_sel"
 )
 # Modifiers with a list of integers.
 LISTS = _words("quad_perm dpp8 op_sel op_sel_hi neg_lo neg_hi neg")
@@ -82,12 +83,19 @@ PATTERNS = {
     "th": re.compile(r"TH_[A-Z_]+|0x[0-9a-f]+"),
     "scope": re.compile(r"SCOPE_[A-Z]+"),
     "dim": re.compile(r"SQ_RSRC_IMG_[0-9A-Z_]+"),
+    **{
+        f"matrix_{which}_{what}": re.compile(rf"MATRIX_{what.upper()}_[0-9A-Z_]+")
+        for which in "ab"
+        for what in ("fmt", "scale", "scale_fmt")
+    },
 }
 # Instructions that only affect timing: their operands are kept as text.
 _HINTED = re.compile(r"(s_delay_alu|s_waitcnt_depctr|s_wait_alu) (.*)")
 _HINT = re.compile(r"\w+\(\w+\)|0x[0-9a-f]+|\d+")
 # Instructions whose last operand is a 16-bit distance in dwords, from the next instruction.
-BRANCHES = re.compile(r"s_branch|s_call_b64|s_cbranch_(?:scc[01]|vccn?z|execn?z|cdbg\w+|i_fork)")
+BRANCHES = re.compile(
+    r"s_branch|s_call_(?:b|i)64|s_cbranch_(?:scc[01]|vccn?z|execn?z|cdbg\w+|i_fork)"
+)
 # Encodings with an optional 32-bit literal: 32-bit encodings that are eight bytes long.
 _SCALAR_MEMORY = re.compile(
     r"s_(?:buffer_|scratch_)?(?:load|store|atomic|prefetch)|s_dcache|s_memtime|s_memrealtime|s_atc"
@@ -99,6 +107,7 @@ _LONG = re.compile(r"v_")
 _MNEMONIC = re.compile(r"[a-z][a-z0-9_]*")
 _REGISTER = re.compile(r"(v|s|a|ttmp)(?:(\d+)(?:\.([lh]))?|\[(\d+):(\d+)\])")
 _INTEGER = re.compile(r"-?(?:0x[0-9a-f]+|\d+)")
+_LITERAL = re.compile(r"lit(64)?\((-?(?:0x[0-9a-f]+|\d+))\)")
 _CALL = re.compile(
     r"(hwreg|sendmsg|gpr_idx|vmcnt|expcnt|lgkmcnt)\(([A-Za-z0-9_]+(?:, ?[A-Za-z0-9_]+)*)?\)"
 )
@@ -155,6 +164,9 @@ def parse(text: str, pc: int, size: int) -> Instruction:
         if not operands or not isinstance(operands[-1], Immediate):
             raise _refuse(text, pc, text, "a distance")
         target = pc + 4 + 4 * _signed_16(operands[-1].value)
+    elif mnemonic == ADD_PC and len(operands) == 1 and isinstance(operands[0], Immediate):
+        # The distance in bytes, from the next instruction.
+        target = (pc + size + operands[0].value) & (1 << 64) - 1
     return Instruction(pc, size, mnemonic, tuple(operands), modifiers, target, text)
 
 
@@ -213,8 +225,8 @@ def _value(text: str) -> Operand | None:
         return Immediate(int(text, 0))
     if text.removeprefix("-") in FLOATS:
         return Immediate(0, real=float(text))
-    if text.startswith("lit(") and text.endswith(")") and _INTEGER.fullmatch(text[4:-1]):
-        return Immediate(int(text[4:-1], 0), literal=True)
+    if match := _LITERAL.fullmatch(text):
+        return Immediate(int(match[2], 0), literal=True, wide=bool(match[1]))
     if text in NAMES or _CALL.fullmatch(text):
         return Name(text)
     return None

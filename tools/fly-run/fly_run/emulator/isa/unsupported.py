@@ -33,6 +33,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         "s_setvskip",
         "s_endpgm_ordered_ps_done",
         "v_screen_partition_4se_b32",
+        "s_rfe_i64",
+        "tensor_(?:save|stop)",
     ),
     # gfx11 and gfx12
     "graphics: the processor's fixed functions are not emulated": (
@@ -47,7 +49,21 @@ REASONS: dict[str, tuple[str, ...]] = {
         "ds_ordered_count",
         "global_atomic_ordered_add_b64",
     ),
-    "named barriers": ("s_barrier_(?:init|join|leave|signal_isfirst)", "s_get_barrier_state"),
+    "named barriers": (
+        "s_barrier_(?:init|join|leave|signal_isfirst)",
+        "s_get_barrier_state",
+        "s_wakeup_barrier",
+    ),
+    # gfx1250
+    "barriers in LDS: their word is not documented": (
+        "ds_atomic_(?:async_)?barrier_arrive_(?:rtn_)?b64",
+    ),
+    "sums of f16 and bf16 products: this processor has no other instruction with them": (
+        "v_dual_dot2acc_f32_b?f16",
+    ),
+    "C of f32 and D of bf16 in the same registers: their places are not documented": (
+        "v_swmmac_bf16f32_16x16x64_bf16",
+    ),
     "transposed loads": ("global_load_tr_b(?:64|128)",),
     "registers given and taken while a wave runs": ("s_alloc_vgpr",),
     "markers for data in the code": ("s_code_end", "v_illegal"),

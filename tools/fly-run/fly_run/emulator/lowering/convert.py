@@ -53,7 +53,7 @@ def _bits(lowering: Lowering, *known: str) -> list[int]:
     return values if len(values) == 4 else [*values[:-1], *[0] * (4 - len(values)), values[-1]]
 
 
-def _name(lowering: Lowering, stem: str) -> str:
+def full_name(lowering: Lowering, stem: str) -> str:
     """Returns the full name of an operation that may have target-specific semantics."""
     operation = lowering.table.get(stem)
     if operation is None:
@@ -85,15 +85,15 @@ def _narrow(lowering: Lowering, name: str, encoding: str) -> None:
     for number, value in enumerate(_values(lowering, operands, large, count)):
         code = lowering.temporary() if number else result
         if noise is None:
-            lowering.valu(_name(lowering, f"fly_encode_{small}"), (code,), value, scale)
+            lowering.valu(full_name(lowering, f"fly_encode_{small}"), (code,), value, scale)
         else:
             stem = f"fly_encode_sr_{small}"
-            some = _random_bits(lowering, noise, small, large, code)
-            lowering.valu(_name(lowering, stem), (code,), value, some, scale)
-            noise = _next_noise(lowering, noise) if number + 1 < count else noise
+            some = random_bits(lowering, noise, small, large, code)
+            lowering.valu(full_name(lowering, stem), (code,), value, some, scale)
+            noise = next_noise(lowering, noise) if number + 1 < count else noise
         if number:
-            _insert(lowering, result, code, width, width)
-    _insert(lowering, row, result, start, count * width)
+            insert(lowering, result, code, width, width)
+    insert(lowering, row, result, start, count * width)
 
 
 def _values(
@@ -109,7 +109,7 @@ def _values(
             source = lowering.with_signs(source, "half", operand.negate, operand.absolute)
         aside = lowering.temporary()
         for half in range(count):
-            yield _from_half(lowering, source, large, half, aside)
+            yield from_half(lowering, source, large, half, aside)
     elif len(operands) < count:
         # A pair of registers.
         (operand,) = operands
@@ -124,7 +124,7 @@ def _values(
             yield source
 
 
-def _from_half(lowering: Lowering, source: Source, large: str, half: int, aside: int) -> Source:
+def from_half(lowering: Lowering, source: Source, large: str, half: int, aside: int) -> Source:
     """Converts an f16 or bf16 half of a register to f32, in the row `aside`."""
     here = Source("v", aside)
     if large == "bf16":
@@ -140,7 +140,7 @@ def _from_half(lowering: Lowering, source: Source, large: str, half: int, aside:
     return here
 
 
-def _random_bits(lowering: Lowering, noise: Source, small: str, large: str, row: int) -> Source:
+def random_bits(lowering: Lowering, noise: Source, small: str, large: str, row: int) -> Source:
     """Puts the upper bits of a random number into `row`: as many as the conversion drops. In the
     conversion of an f32 the lower ones never matter."""
     if large == "f32":
@@ -150,13 +150,13 @@ def _random_bits(lowering: Lowering, noise: Source, small: str, large: str, row:
     return Source("v", row)
 
 
-def _next_noise(lowering: Lowering, noise: Source, row: int | None = None) -> Source:
+def next_noise(lowering: Lowering, noise: Source, row: int | None = None) -> Source:
     target = lowering.temporary() if row is None else row
     lowering.valu("v_prng_b32", (target,), noise)
     return Source("v", target)
 
 
-def _insert(lowering: Lowering, row: int, code: int, start: int, width: int) -> None:
+def insert(lowering: Lowering, row: int, code: int, start: int, width: int) -> None:
     mask = lowering.word(((1 << width) - 1) << start)
     lowering.valu("fly_insert", (row,), Source("v", code), lowering.word(start), mask)
 
@@ -178,7 +178,7 @@ def _narrow_block(lowering: Lowering, name: str, encoding: str) -> None:
     # The result may overlap the sources.
     result, code, value = lowering.temporary(6), lowering.temporary(), lowering.temporary()
     stem = f"fly_encode_{'sr_' if stochastic else ''}{small}"
-    operation = _name(lowering, stem)
+    operation = full_name(lowering, stem)
     for number in range(BLOCK):
         if packed == "2xpk16_":
             source = Source("v", rows[number % 2] + number // 2 * ROW)
@@ -186,23 +186,23 @@ def _narrow_block(lowering: Lowering, name: str, encoding: str) -> None:
             source = Source("v", rows[0] + number * ROW)
         else:
             pair = Source("v", rows[0] + number // 2 * ROW)
-            source = _from_half(lowering, pair, large, number % 2, value)
+            source = from_half(lowering, pair, large, number % 2, value)
         if noise is None:
             lowering.valu(operation, (code,), source, scale)
         else:
-            some = _random_bits(lowering, noise, small, large, code)
+            some = random_bits(lowering, noise, small, large, code)
             lowering.valu(operation, (code,), source, some, scale)
-            noise = _next_noise(lowering, noise, noise.offset)
-        _put(lowering, result, code, 6 * number, 6)
+            noise = next_noise(lowering, noise, noise.offset)
+        put(lowering, result, code, 6 * number, 6)
     for number in range(6):
         lowering.valu("v_mov_b32", (row + number * ROW,), Source("v", result + number * ROW))
 
 
-def _put(lowering: Lowering, first: int, code: int, place: int, width: int) -> None:
+def put(lowering: Lowering, first: int, code: int, place: int, width: int) -> None:
     """Inserts a field at bit `place` of consecutive registers; it may extend into the next one."""
     start, row = place % 32, first + place // 32 * ROW
     inside = min(width, 32 - start)
-    _insert(lowering, row, code, start, inside)
+    insert(lowering, row, code, start, inside)
     if inside < width:
         mask = lowering.word((1 << width - inside) - 1)
         lowering.valu("v_lshrrev_b32", (code,), lowering.word(inside), Source("v", code))
@@ -213,10 +213,12 @@ def _put(lowering: Lowering, first: int, code: int, place: int, width: int) -> N
 
 
 def _decoder(lowering: Lowering, small: str) -> str:
-    return _name(lowering, f"v_cvt_f32_{small}" if WIDTHS[small] == 8 else f"fly_decode_{small}")
+    return full_name(
+        lowering, f"v_cvt_f32_{small}" if WIDTHS[small] == 8 else f"fly_decode_{small}"
+    )
 
 
-def _decoded(
+def decoded(
     lowering: Lowering, small: str, code: Source, scale: Source | None, aside: int, row: int
 ) -> None:
     """Decodes a number and scales it; without a scale, decodes into the temporary row `aside`."""
@@ -229,7 +231,7 @@ def _widen_byte(lowering: Lowering, name: str, encoding: str) -> None:
     """V_CVT_F32_FP8 and _BF8: a single handler, applied to the selected byte."""
     byte = lowering.instruction.modifiers.get("byte_sel")
     if not isinstance(byte, int):
-        lower_valu(lowering, lowering.table[_name(lowering, name)], encoding)
+        lower_valu(lowering, lowering.table[full_name(lowering, name)], encoding)
         return
     modifiers(lowering, "byte_sel", *(dpp.MODIFIERS if encoding == "dpp" else ()))
     target, operand = lowering.operands(2)
@@ -237,7 +239,7 @@ def _widen_byte(lowering: Lowering, name: str, encoding: str) -> None:
     if encoding == "dpp":
         source = dpp.move(lowering, source, "i32")
     field = lowering.field(source, 8 * byte, 8, False)
-    lowering.valu(_name(lowering, name), (lowering.vector_target(target, "float"),), field)
+    lowering.valu(full_name(lowering, name), (lowering.vector_target(target, "float"),), field)
     if encoding == "dpp":
         lowering.add("fly_restore_exec")
 
@@ -262,7 +264,7 @@ def _widen(lowering: Lowering, name: str, encoding: str) -> None:
     values = [lowering.temporary() for _ in range(count)]
     for number, value in enumerate(values):
         field = lowering.field(source, start + number * width, width, False)
-        _decoded(lowering, small, field, scale, value, value)
+        decoded(lowering, small, field, scale, value, value)
     if large == "f32":
         row = lowering.row_source(target, count)
         for number, value in enumerate(values):
@@ -273,14 +275,14 @@ def _widen(lowering: Lowering, name: str, encoding: str) -> None:
     row = lowering.vector_target(target, "i32")
     for number, value in enumerate(values):
         half = number if packed else chosen[3]
-        _insert_half(lowering, row, value, large, half)
+        insert_half(lowering, row, value, large, half)
 
 
-def _insert_half(lowering: Lowering, row: int, value: int, large: str, half: int) -> None:
+def insert_half(lowering: Lowering, row: int, value: int, large: str, half: int) -> None:
     """Converts an f32 in the row `value` to f16 or bf16 in a half of `row`."""
     name = "v_cvt_f16_f32" if large == "f16" else "fly_bf16_of_f32"
     lowering.valu(name, (value,), Source("v", value))
-    _insert(lowering, row, value, 16 * half, 16)
+    insert(lowering, row, value, 16 * half, 16)
 
 
 def _widen_block(lowering: Lowering, name: str, encoding: str) -> None:
@@ -306,7 +308,7 @@ def _widen_block(lowering: Lowering, name: str, encoding: str) -> None:
             both = Source("v", at + ROW), Source("v", at), lowering.word(start)
             lowering.valu("v_alignbit_b32", (value,), *both)
         if large == "f32":
-            _decoded(lowering, small, Source("v", value), scale, value, row + number * ROW)
+            decoded(lowering, small, Source("v", value), scale, value, row + number * ROW)
         else:
-            _decoded(lowering, small, Source("v", value), scale, value, value)
-            _insert_half(lowering, row + number // 2 * ROW, value, large, number % 2)
+            decoded(lowering, small, Source("v", value), scale, value, value)
+            insert_half(lowering, row + number // 2 * ROW, value, large, number % 2)

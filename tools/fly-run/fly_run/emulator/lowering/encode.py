@@ -14,10 +14,18 @@ from dataclasses import dataclass, field
 from fly_common.errors import InputError
 
 from fly_run.emulator import state
-from fly_run.emulator.isa import unsupported
+from fly_run.emulator.isa import unsupported, vgpr_msb
 from fly_run.emulator.isa.aliases import aliases_of
-from fly_run.emulator.isa.instruction import Instruction, split_mnemonic
+from fly_run.emulator.isa.instruction import (
+    ADD_PC,
+    SET_PC,
+    SWAP_PC,
+    Instruction,
+    split_mnemonic,
+)
 from fly_run.emulator.lowering import (
+    cdna5,
+    cdna5_memory,
     denormals,
     dpp,
     lds,
@@ -48,8 +56,9 @@ EXPANSIONS = scalar.EXPANSIONS
 # Operations with semantics of their own that no instruction may name.
 INTERNAL = "fly_"
 IDLE = "s_nop"
-LEAVES = ("s_setpc", "s_swappc", "s_endpgm")
-CHANGES_MODE = ("s_setreg", "s_round_mode", "s_denorm_mode")
+LEAVES = (*SET_PC, *SWAP_PC, ADD_PC, "s_endpgm")
+CHANGES_MODE = ("s_round_mode", "s_denorm_mode")
+ROUND_AND_DENORMALS = 0xFF  # bits of MODE
 
 
 @dataclass
@@ -102,7 +111,7 @@ class Encoder:
     def encode(self, instructions: dict[int, Instruction], what: str) -> Program:
         """Encodes instructions by ascending address. `what` names the code in an error."""
         ordered = list(instructions.values())
-        if any(i.mnemonic.startswith(CHANGES_MODE) for i in ordered):
+        if any(_changes_mode(i) for i in ordered):
             self.split_modes = self.flush_halves = self.modes_vary = True
         if any(scalar.sets_mode(i, FP16_OVFL) for i in ordered):
             self.hold_halves = True
@@ -110,12 +119,16 @@ class Encoder:
         steps: list[tuple[int, Step]] = []  # number of the instruction, step
         addresses: dict[int, int] = {}
         landings = _landings(ordered)
+        upper = self._upper_bits(instructions, what)
         after = None
         for number, instruction in enumerate(ordered):
             if after is not None and after != instruction.pc:
                 steps.append((number - 1, Step("fly_end_of_code")))
             addresses[instruction.pc] = len(steps)
             after = instruction.pc + instruction.size
+            # Observers see the full register numbers too.
+            instruction = vgpr_msb.with_upper_bits(instruction, upper.get(instruction.pc, 0))
+            ordered[number] = instruction
             try:
                 lowered = self.lower(instruction)
                 if not lowered and instruction.pc in landings:
@@ -130,6 +143,17 @@ class Encoder:
             raise _refusal(refused, what)
         steps.append((len(ordered) - 1, Step("fly_end_of_code")))
         return self._assemble(ordered, steps, addresses)
+
+    def _upper_bits(self, instructions: dict[int, Instruction], what: str) -> dict[int, int]:
+        """Returns the bits of `vgpr_msb` at each address."""
+        if self.registers.facts.vgprs <= vgpr_msb.BANK:
+            return {}
+        try:
+            return vgpr_msb.states(instructions)
+        except vgpr_msb.Conflict as conflict:
+            raise InputError(
+                f"{what}: {conflict}: the emulator needs to know register numbers statically"
+            ) from None
 
     def lower(self, instruction: Instruction) -> list[Step]:
         lowering = Lowering(self.registers, self.table, instruction, self.mfma, self.modes_vary)
@@ -156,6 +180,8 @@ class Encoder:
             if not encoding and dpp.is_dpp(instruction.modifiers):
                 encoding = "dpp"
             expand = rdna.expansion(own) or expand
+        if self.registers.facts.vgprs > vgpr_msb.BANK:
+            expand = cdna5.expansion(own) or cdna5_memory.expansion(own) or expand
         operation = self.table.get(name)
         if expand is not None:
             expand(lowering, name, encoding)
@@ -230,6 +256,13 @@ class Encoder:
                 step.extra,
             )
         return Program(window, addresses, ordered)
+
+
+def _changes_mode(instruction: Instruction) -> bool:
+    """Whether an instruction may change how floats are rounded or flushed."""
+    return instruction.mnemonic.startswith(CHANGES_MODE) or scalar.sets_mode(
+        instruction, ROUND_AND_DENORMALS
+    )
 
 
 def _landings(ordered: list[Instruction]) -> set[int | None]:

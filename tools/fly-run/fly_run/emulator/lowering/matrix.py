@@ -19,13 +19,11 @@ from fly_run.emulator.lowering.steps import Lowering, modifiers
 from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.semantics.matrix.formats import CHUNK, FORMATS
 from fly_run.emulator.semantics.matrix.instructions import BLOCKS
+from fly_run.emulator.semantics.matrix.operands import SCALE_BLOCK
 from fly_run.emulator.state import ROW
 
 IEEE_CONTROL = 0x1F80  # the host's control word: round to nearest, subnormals kept
 BYTE_RUN = 16  # 8-bit elements of an f8f6f4 operand come in runs of this length
-# Offset in a plane of the workspace for lanes that hold no matrix element; other lanes never use
-# it: they write at most 64 k of 64 bytes.
-NOWHERE = 4096
 FLUSHED = ("ftz2", "ftz4")
 
 
@@ -133,7 +131,8 @@ def _lower_scaled(lowering: Lowering, shape: Shape) -> None:
                 f"fly_matrix_scale.{flavour}",
                 lowering.row_source(operand, 1) + byte,
                 place,
-                lowering.word(_step(shape)).offset,
+                lowering.word(step_of(shape)).offset,
+                immediate=SCALE_BLOCK,
             )
 
     _multiply(lowering, shape, target, a, b, addend, apply)
@@ -229,7 +228,7 @@ def _width(shape: Shape) -> int:
     return 8 if shape.result == "double" else 4
 
 
-def _step(shape: Shape) -> int:
+def step_of(shape: Shape) -> int:
     """Returns the stride in bytes along k in the workspace."""
     return shape.m * shape.blocks * _width(shape)
 
@@ -243,18 +242,16 @@ def _unpack(lowering: Lowering, shape: Shape, matrix: Matrix, place: int, flavou
         change_bits(lowering, row, row, matrix.flip)
     for first in range(0, shape.elements, run):
         places = []
-        for chunk in range(LANES // CHUNK):
-            at = NOWHERE
-            if CHUNK * chunk < shape.distinct_lanes:
-                row, k, block = input_at(shape, CHUNK * chunk, first, matrix.split)
-                at = k * _step(shape) + (block * shape.m + row) * _width(shape)
-            places.append(at)
-        words = struct.pack("<6q", _step(shape), run // form.elements, *places)
+        for chunk in range(shape.distinct_lanes // CHUNK):
+            row, k, block = input_at(shape, CHUNK * chunk, first, matrix.split)
+            places.append(k * step_of(shape) + (block * shape.m + row) * _width(shape))
+        words = struct.pack(f"<{2 + len(places)}q", step_of(shape), run // form.elements, *places)
         lowering.add(
             f"fly_unpack_{matrix.form}.{flavour}",
             matrix.row + first * form.bits // 32 * ROW,
             place,
             lowering.registers.constants.place(words),
+            extra=4 * shape.distinct_lanes,
         )
     for row in rows:
         change_bits(lowering, row, row, matrix.flip)
@@ -369,7 +366,7 @@ def _descriptor(shape: Shape, constant: bool, length: int) -> bytes:
                         ((start + row) * width, (start + column) * width, row, column, block)
                     )
     rows = [place(row, 0, 0) if row < side else 0 for row in range(CHUNK)]
-    words = [shape.k // length, _step(shape), len(tiles), *rows]
+    words = [shape.k // length, step_of(shape), len(tiles), *rows]
     words += [0] * CHUNK if constant else rows
     for a, b, row, column, block in tiles:
         d = place(row, column, block)

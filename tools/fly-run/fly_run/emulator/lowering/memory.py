@@ -10,6 +10,7 @@ from fly_run.emulator.lowering.steps import Lowering, Source, modifiers
 from fly_run.emulator.semantics.base.access import (
     BUFFER_INDEX,
     BUFFER_OFFSET,
+    BUFFER_WIDE,
     Access,
     Atomic,
     ScalarAccess,
@@ -19,6 +20,8 @@ from fly_run.emulator.state import ROW
 
 # Modifiers that select caches, which have no effect on a single memory.
 CACHE = ("glc", "slc", "dlc", "nv", "scc", "sc0", "sc1", "nt", "th", "scope")
+# gfx1250: the vector offset (SMEM: the offset register) counts accesses.
+SCALED = "scale_offset"
 
 
 def lower_memory(lowering: Lowering, operation: Operation, encoding: str) -> None:
@@ -81,10 +84,17 @@ def _add(
     lowering.add(f"{operation.name}.{variant}", *places, immediate=offset, memory=True)
 
 
+def size_of(operation: Operation) -> int:
+    """Returns the number of bytes that a lane accesses."""
+    detail = operation.detail
+    assert isinstance(detail, Access | Atomic)
+    return detail.size
+
+
 def _lower_global(lowering: Lowering, operation: Operation) -> None:
-    found = modifiers(lowering, "offset", *CACHE)
+    found = modifiers(lowering, "offset", SCALED, *CACHE)
     data, address, result = _arrange(lowering, operation, lowering.instruction.operands)
-    if operation.form == "flat":
+    if operation.form == "flat" and len(address) == 1:
         address = (*address, Name("off"))
     global_access(lowering, operation, data, address, result, offset_of(found))
 
@@ -106,11 +116,16 @@ def global_access(
         return
     base = lowering.scalar_source(scalar, "i64")
     row = lowering.row_source(vector, 1)
-    _add(lowering, operation, "s", data, row, base, result, offset)
+    variant = "g" if lowering.registers.facts.signed_offsets else "s"
+    if lowering.instruction.modifiers.get(SCALED):
+        variant = "h"
+    if f"{operation.name}.{variant}" not in operation.handlers:
+        raise Unsupported("a scalar base")
+    _add(lowering, operation, variant, data, row, base, result, offset)
 
 
 def _lower_scratch(lowering: Lowering, operation: Operation) -> None:
-    found = modifiers(lowering, "offset", *CACHE)
+    found = modifiers(lowering, "offset", SCALED, *CACHE)
     data, address, result = _arrange(lowering, operation, lowering.instruction.operands)
     scratch_access(lowering, operation, data, address, result, offset_of(found))
 
@@ -130,6 +145,11 @@ def scratch_access(
         _add(lowering, operation, "s", data, 0, base, result, offset)
     else:
         row = lowering.row_source(vector, 1)
+        if lowering.instruction.modifiers.get(SCALED):
+            scaled = lowering.temporary()
+            size = lowering.word(size_of(operation))
+            lowering.valu("v_mul_lo_u32", (scaled,), Source("v", row), size)
+            row = scaled
         _add(lowering, operation, "v", data, row, base, result, offset)
 
 
@@ -158,6 +178,7 @@ def buffer_access(
     kinds = (BUFFER_INDEX if found.get("idxen") else 0) | (
         BUFFER_OFFSET if found.get("offen") else 0
     )
+    wide = BUFFER_WIDE if lowering.registers.facts.wide_resources else 0
     place = 0
     if kinds:
         count = 2 if kinds == BUFFER_INDEX | BUFFER_OFFSET else 1
@@ -171,7 +192,7 @@ def buffer_access(
         words,
         soffset,
         immediate=offset_of(found),
-        extra=kinds,
+        extra=kinds | wide,
         memory=True,
     )
 
@@ -205,7 +226,7 @@ def _lower_lds(lowering: Lowering, operation: Operation) -> None:
 
 def _lower_smem(lowering: Lowering, operation: Operation) -> None:
     """Operands: sdata, the base (an address or a resource), the offset."""
-    found = modifiers(lowering, "offset", "glc", "dlc", "th", "scope")
+    found = modifiers(lowering, "offset", "glc", "dlc", "th", "scope", "nv", SCALED)
     data, base, offset = lowering.operands(3)
     detail = operation.detail
     assert isinstance(detail, ScalarAccess)
@@ -219,9 +240,29 @@ def _lower_smem(lowering: Lowering, operation: Operation) -> None:
         immediate += offset.value
     else:
         register = lowering.scalar_source(offset, "i32")
+    if found.get(SCALED):
+        register = _scaled(lowering, register, detail)
+        if not detail.buffer:
+            # The product has more than 32 bits: it goes to the base.
+            whole = lowering.scalar_temporary()
+            lowering.add("s_add_nc_u64", whole, pointer, register)
+            pointer, register = whole, lowering.word(0).offset
     sign = 1 << lowering.registers.facts.smem_offset_bits - 1
     immediate = (immediate & sign - 1) - (immediate & sign)
-    lowering.add(operation.name, place, pointer, register, immediate=immediate, memory=True)
+    wide = BUFFER_WIDE if lowering.registers.facts.wide_resources else 0
+    lowering.add(
+        operation.name, place, pointer, register, immediate=immediate, extra=wide, memory=True
+    )
+
+
+def _scaled(lowering: Lowering, register: int, detail: ScalarAccess) -> int:
+    """Returns the place of the unsigned offset register times the size of the access, 64 bits."""
+    wide, size = lowering.scalar_temporary(), lowering.word(detail.size)
+    lowering.add("s_mov_b64", wide, lowering.word(0).offset)
+    lowering.add("s_mov_b32", wide, register)
+    product = lowering.scalar_temporary()
+    lowering.add("s_mul_u64", product, wide, size.offset)
+    return product
 
 
 LOWERINGS: dict[str, Callable[[Lowering, Operation], None]] = {

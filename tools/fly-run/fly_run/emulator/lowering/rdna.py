@@ -13,7 +13,7 @@ from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Immediate, Instruction, Name, Register
 from fly_run.emulator.lowering import dpp, matrix, scalar
 from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
-from fly_run.emulator.lowering.scalar import HARDWARE_REGISTER
+from fly_run.emulator.lowering.scalar import CLUSTER_REGISTER, HARDWARE_REGISTER
 from fly_run.emulator.lowering.steps import EXEC, VCC, Lowering, Source, Step, modifiers, plain
 from fly_run.emulator.lowering.vector import clamp_float, is_high, lower_valu, op_sel, source_of
 from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
@@ -34,24 +34,31 @@ def dual(lowering: Lowering, lower: Lower) -> None:
     second = _half(second)
     target = _result(first)
     steps_first, steps_second = lower(first), lower(second)
-    if target.index not in _reads(second):
+    if _registers(target).isdisjoint(_reads(second)):
         lowering.steps += [*steps_first, *steps_second]
-    elif _result(second).index not in _reads(first):
+    elif _registers(_result(second)).isdisjoint(_reads(first)):
         lowering.steps += [*steps_second, *steps_first]
     else:
-        row = lowering.registers.row(target, 1, lowering.instruction)
-        # The second to last temporary row: single instructions allocate theirs from the first.
-        aside = state.TEMP + (state.TEMP_ROWS - 2) * state.ROW
-        lowering.valu("v_mov_b32", (aside,), Source("v", row))
+        row = lowering.registers.row(target, target.count, lowering.instruction)
+        # The last temporary rows but one: single instructions allocate theirs from the first.
+        aside = state.TEMP + (state.TEMP_ROWS - 1 - target.count) * state.ROW
+        for number in range(target.count):
+            at = number * state.ROW
+            lowering.valu("v_mov_b32", (aside + at,), Source("v", row + at))
         lowering.steps += [_writing(step, row, aside) for step in steps_first]
         lowering.steps += steps_second
-        lowering.valu("v_mov_b32", (row,), Source("v", aside))
+        for number in range(target.count):
+            at = number * state.ROW
+            lowering.valu("v_mov_b32", (row + at,), Source("v", aside + at))
 
 
 def _half(instruction: Instruction) -> Instruction:
     """Returns the single instruction equivalent to a half of a VOPD instruction."""
     name = "v_" + instruction.mnemonic.removeprefix("v_dual_")
     operands = instruction.operands
+    if name == "v_bitop2_b32":
+        # gfx1250: a table of two inputs is one of three whose last is 0.
+        name, operands = "v_bitop3_b32", (*operands, Immediate(0))
     if name == _SELECTS_BY_VCC and len(operands) == 3:
         operands = (*operands, Register("s", VCC, 1))
     if name.startswith("v_dot2acc") and isinstance(operands[1], Immediate):
@@ -77,10 +84,15 @@ def _reads(instruction: Instruction) -> set[int]:
     """Returns the vector registers that an instruction reads; also its result if it accumulates."""
     start = 0 if "fmac" in instruction.mnemonic or "dot2" in instruction.mnemonic else 1
     return {
-        operand.index
+        index
         for operand in instruction.operands[start:]
         if isinstance(operand, Register) and operand.bank == "v"
+        for index in _registers(operand)
     }
+
+
+def _registers(operand: Register) -> set[int]:
+    return set(range(operand.index, operand.index + operand.count))
 
 
 def _writing(step: Step, row: int, aside: int) -> Step:
@@ -138,16 +150,33 @@ def _get_register(lowering: Lowering, name: str, encoding: str) -> None:
     """s_getreg_b32 of a clock, or of a field of MODE as on gfx9."""
     target, field = lowering.operands(2)
     match = HARDWARE_REGISTER.fullmatch(field.text) if isinstance(field, Name) else None
-    if match is None or match[1] not in CLOCKS:
+    if match is not None and match[1] == CLUSTER_REGISTER:
+        source = state.CLUSTER
+    elif match is not None and match[1] in CLOCKS:
+        now = lowering.scalar_temporary()
+        lowering.add("s_memtime", now)
+        source = now + CLOCKS[match[1]]
+    else:
         scalar.EXPANSIONS["s_getreg_b32"](lowering, name, encoding)
         return
     place = lowering.scalar_target(target, 1)
-    now = lowering.scalar_temporary()
-    lowering.add("s_memtime", now)
     offset, size = int(match[2] or 0), int(match[3] or 32)
     moved, high = lowering.scalar_temporary(), lowering.word(32 - offset - size)
-    lowering.add("s_lshl_b32", moved, now + CLOCKS[match[1]], high.offset)
+    lowering.add("s_lshl_b32", moved, source, high.offset)
     lowering.add("s_lshr_b32", place, moved, lowering.word(32 - size).offset)
+
+
+def _add_to_pc(lowering: Lowering, name: str, encoding: str) -> None:
+    """s_add_pc_i64: a jump relative to the next instruction, by a constant or by a register."""
+    (distance,) = lowering.operands(1)
+    instruction = lowering.instruction
+    if instruction.target is not None:
+        lowering.add("s_branch", link=instruction.target)
+        return
+    target = lowering.scalar_temporary()
+    lowering.add("s_getpc_b64", target, immediate=instruction.pc + instruction.size)
+    lowering.add("s_add_nc_u64", target, target, lowering.scalar_source(distance, "i64"))
+    lowering.add("s_setpc_b64", target)
 
 
 def _send_and_return(lowering: Lowering, name: str, encoding: str) -> None:
@@ -200,8 +229,11 @@ def _relative_move(mode: int) -> Callable[[Lowering, str, str], None]:
 
 def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:
     """v_dot2_f32: it ignores MODE, as matrix instructions do."""
+    operation = lowering.table.get(name)
+    if operation is None:
+        raise Unsupported("")
     matrix.with_own_control(lowering)
-    lower_valu(lowering, lowering.table[name], encoding)
+    lower_valu(lowering, operation, encoding)
     matrix.with_own_control(lowering, ends=True)
 
 
@@ -278,6 +310,7 @@ def _scalar_function(lowering: Lowering, name: str, encoding: str) -> None:
 
 EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "s_getreg_b32": _get_register,
+    "s_add_pc_i64": _add_to_pc,
     **{
         f"v_{name}_b32": _permute_rows
         for name in ("permlane16", "permlanex16", "permlane16_var", "permlanex16_var")

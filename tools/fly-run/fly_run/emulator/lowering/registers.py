@@ -124,10 +124,13 @@ def constant_bits(value: Immediate, element: str) -> int:
     an inline integer sign-extended."""
     if value.real is not None:
         return int.from_bytes(struct.pack(_REAL[element], value.real), "little")
-    if element == "double" and value.literal:
-        return (value.value & MASK_32) << 32
     if element in ("i64", "double"):
-        return value.value & (MASK_32 if value.literal else MASK_64)
+        # gfx1250 has literals of 64 bits; the text of one whose low dword is 0 looks like a short
+        # one of an f64.
+        short = value.literal and not value.wide and value.value <= MASK_32
+        if element == "double" and short:
+            return (value.value & MASK_32) << 32
+        return value.value & (MASK_32 if short else MASK_64)
     return value.value & MASK_32
 
 

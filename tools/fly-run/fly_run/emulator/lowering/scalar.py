@@ -21,6 +21,11 @@ VCC_BRANCHES = {
 MODE_NAMES = ("HW_REG_MODE", "HW_REG_WAVE_MODE")  # the second since gfx12
 # The location of a wave is always place 0 of unit 0, and there are never exceptions.
 ZERO_REGISTERS = frozenset(f"HW_REG_{name}" for name in ("HW_ID", "XCC_ID", "TRAPSTS"))
+# How the processor schedules a wave: writing it has no effect here.
+TIMING_REGISTERS = frozenset({"HW_REG_WAVE_SCHED_MODE"})
+# A wave outside a cluster has 0 there.
+CLUSTER_REGISTER = "HW_REG_IB_STS2"
+UPPER_BITS = 0xFF << 12  # MODE: what s_set_vgpr_msb sets
 INDEX_MODES = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
 
@@ -98,6 +103,11 @@ def sets_mode(instruction: Instruction, bits: int) -> bool:
 
 def _set_register(lowering: Lowering, name: str, encoding: str) -> None:
     field, value = lowering.operands(2)
+    match = HARDWARE_REGISTER.fullmatch(field.text) if isinstance(field, Name) else None
+    if match is not None and match[1] in TIMING_REGISTERS:
+        return
+    if lowering.registers.facts.vgprs > 256 and sets_mode(lowering.instruction, UPPER_BITS):
+        raise Unsupported("upper bits of register numbers in MODE")
     lowering.add("fly_set_mode", lowering.scalar_source(value, "i32"), extra=_mode_field(field))
 
 

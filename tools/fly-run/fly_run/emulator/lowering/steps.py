@@ -21,6 +21,8 @@ APERTURES = {
     "src_private_base": state.PRIVATE_APERTURE << 32,
     "src_private_limit": (state.PRIVATE_APERTURE << 32) | 0xFFFF_FFFF,
 }
+# The base of private memory in the wave state, and its upper half.
+PRIVATE_BASE = {"src_flat_scratch_base_lo": 0, "src_flat_scratch_base_hi": 4}
 FLAGS = {"src_scc": "fly_read_scc", "src_vccz": "fly_read_vccz", "src_execz": "fly_read_execz"}
 WIDE = frozenset(("i64", "double", "mask"))
 FLOATS = frozenset(("half", "float", "double"))
@@ -136,6 +138,8 @@ class Lowering:
             self.add("s_mov_b64", offset, self.registers.constants.word(0))
             self.add(FLAGS[operand.text], offset)
             return Source("s", offset)
+        if operand.text in PRIVATE_BASE and self.registers.facts.global_scratch:
+            return Source("s", state.PRIVATE_BASE + PRIVATE_BASE[operand.text])
         if operand.text in APERTURES and element == "i64":
             return self.word(APERTURES[operand.text])
         if operand.text == NULL:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fly_run.emulator import state
-from fly_run.emulator.isa.instruction import Immediate, Register
+from fly_run.emulator.isa.instruction import Immediate, Operand, Register
 from fly_run.emulator.lowering import convert
-from fly_run.emulator.lowering.registers import Unsupported
+from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
 from fly_run.emulator.lowering.steps import Lowering, Source, modifiers, part, plain
 from fly_run.emulator.lowering.vector import clamp_float, lower_valu, op_sel
 
@@ -46,6 +46,10 @@ def _packed_pair(single: str) -> Callable[[Lowering, str, str], None]:
                 else:
                     chosen = found.get("op_sel_hi" if half else "op_sel")
                 choice = chosen[number] if isinstance(chosen, tuple) else default
+                if not lowering.registers.facts.is_gfx9 and _is_scalar(operand):
+                    # The first register is both halves (LLVM:
+                    # isLegalGFX12PlusPackedMathFP32Operand).
+                    choice = 0
                 negated = found.get("neg_hi" if half else "neg_lo")
                 negate = bool(negated[number]) if isinstance(negated, tuple) else False
                 source = lowering.source(part(plain(operand), int(choice)), element)
@@ -59,8 +63,12 @@ def _packed_pair(single: str) -> Callable[[Lowering, str, str], None]:
     return run
 
 
-def _mixed(result: str) -> Callable[[Lowering, str, str], None]:
-    """v_fma_mix: an f32 fma whose sources may be f16 halves."""
+def _is_scalar(operand: Operand) -> bool:
+    return isinstance(operand, Register) and operand.bank == "s"
+
+
+def _mixed(result: str, small: str = "f16") -> Callable[[Lowering, str, str], None]:
+    """v_fma_mix: an f32 fma whose sources may be halves of f16 (gfx1250: or of bf16)."""
 
     def run(lowering: Lowering, name: str, encoding: str) -> None:
         found = modifiers(lowering, "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "neg", "clamp")
@@ -72,12 +80,16 @@ def _mixed(result: str) -> Callable[[Lowering, str, str], None]:
                 bool(values[number]) if isinstance(values := found.get(name), tuple) else False
                 for name in ("op_sel_hi", "op_sel")
             )
-            source = lowering.source(plain(operand), "half" if is_half else "float")
-            if is_half:
+            if is_half and small == "bf16":
+                source = _widened_brain(lowering, operand, is_high)
+            elif is_half:
+                source = lowering.source(plain(operand), "half")
                 source = lowering.field(source, 16, 16, False) if is_high else source
                 converted = lowering.temporary()
                 lowering.valu("v_cvt_f32_f16", (converted,), source)
                 source = Source("v", converted)
+            else:
+                source = lowering.source(plain(operand), "float")
             if isinstance(operand, Register | Immediate):
                 negate, absolute = operand.negate, operand.absolute
                 source = lowering.with_signs(source, "float", negate, absolute)
@@ -88,12 +100,25 @@ def _mixed(result: str) -> Callable[[Lowering, str, str], None]:
             clamp_float(lowering, "fly_clamp_f32", sum_at)
         if result == "f32":
             return
-        lowering.valu("v_cvt_f16_f32", (sum_at,), Source("v", sum_at))
+        narrow = "fly_bf16_of_f32" if small == "bf16" else "v_cvt_f16_f32"
+        lowering.valu(narrow, (sum_at,), Source("v", sum_at))
         start = 16 if result == "high" else 0
         mask = lowering.word(0xFFFF << start)
         lowering.valu("fly_insert", (row,), Source("v", sum_at), lowering.word(start), mask)
 
     return run
+
+
+def _widened_brain(lowering: Lowering, operand: Operand, high: bool) -> Source:
+    """Converts a bf16 half of an operand to f32."""
+    if isinstance(operand, Immediate) and not operand.literal:
+        return lowering.word(short_constant_bits(operand, "bf16") << 16)
+    source, row = lowering.source(plain(operand), "i32"), lowering.temporary()
+    if high:
+        lowering.valu("v_and_b32", (row,), source, lowering.word(0xFFFF_0000))
+    else:
+        lowering.valu("v_lshlrev_b32", (row,), lowering.word(16), source)
+    return Source("v", row)
 
 
 def _pack_halves(lowering: Lowering, name: str, encoding: str) -> None:
@@ -170,6 +195,9 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "v_fma_mix_f32": _mixed("f32"),
     "v_fma_mixlo_f16": _mixed("low"),
     "v_fma_mixhi_f16": _mixed("high"),
+    "v_fma_mix_f32_bf16": _mixed("f32", "bf16"),
+    "v_fma_mixlo_bf16": _mixed("low", "bf16"),
+    "v_fma_mixhi_bf16": _mixed("high", "bf16"),
     "v_pack_b32_f16": _pack_halves,
     "v_swap_b32": _swap,
     "v_dot4_i32_iu8": _dot_of_signs(4),

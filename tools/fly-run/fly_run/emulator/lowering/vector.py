@@ -76,7 +76,8 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
                 raise Unsupported("op_sel on a 32-bit operand")
             source = lowering.field(source, 16, 16, False)
         if isinstance(operand, Register | Immediate) and not packed:
-            if (operand.negate or operand.absolute) and element not in FLOATS:
+            signed = operand.negate or operand.absolute
+            if signed and element not in FLOATS and not is_brain(name, element):
                 # v_cndmask and v_mov take float modifiers on untyped registers.
                 element = "float" if element == "i32" else element
                 if name not in ("v_cndmask_b32", "v_mov_b32", "v_cvt_f32_bf16"):
@@ -86,6 +87,11 @@ def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
     _finish(lowering, operation, operands[: len(outputs)], sources, found, selects[-1])
     if encoding == "dpp":
         lowering.add("fly_restore_exec")
+
+
+def is_brain(name: str, element: str) -> bool:
+    """Whether an operand is a bf16: their operations have integer types here."""
+    return element == "i16" and name.endswith("_bf16")
 
 
 def is_high(operand: Operand, select: int) -> bool:
@@ -98,6 +104,8 @@ def is_high(operand: Operand, select: int) -> bool:
 
 def source_of(lowering: Lowering, operation: Operation, operand: Operand, element: str) -> Source:
     name = operation.mnemonic
+    if is_brain(name, element) and isinstance(operand, Immediate) and not operand.literal:
+        return lowering.word(short_constant_bits(operand, "bf16"))
     halves = name.startswith(PACKED_RESULT) and element == "i32"
     if halves and isinstance(operand, Immediate) and not operand.literal:
         rdna = not lowering.registers.facts.is_gfx9
@@ -178,7 +186,9 @@ def _finish(
     clamp, result = bool(found.get("clamp")), outputs[0]
     clamp = clamp and IN_RANGE.fullmatch(operation.mnemonic) is None
     packed_half = PACKED_HALVES.fullmatch(operation.mnemonic) is not None
-    if clamp and result not in FLOATS and not packed_half:
+    brain = operation.mnemonic.endswith("_bf16") and operation.mnemonic.startswith("v_pk_")
+    brain = brain or is_brain(operation.mnemonic, result)
+    if clamp and result not in FLOATS and not packed_half and not brain:
         name += ".clamp"
         if name not in lowering.table:
             raise Unsupported("integer clamp")
@@ -198,7 +208,10 @@ def _finish(
             bits = constant_bits(Immediate(0, real=number), result)
             by = f"fly_scale_{SHORT[result]}"
             lowering.valu(by, (target,), Source("v", target), lowering.word(bits))
-    if clamp and (result in FLOATS or packed_half):
+    if clamp and brain:
+        width = "pk_" if result == "i32" else ""
+        clamp_float(lowering, f"fly_clamp_{width}bf16", target)
+    elif clamp and (result in FLOATS or packed_half):
         clamped = "fly_clamp_pk_f16" if packed_half else f"fly_clamp_{SHORT[result]}"
         clamp_float(lowering, clamped, target)
     lowering.steps += after

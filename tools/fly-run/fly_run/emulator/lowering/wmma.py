@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from fly_run.emulator.isa.instruction import Immediate, Operand
 from fly_run.emulator.isa.matrix import LANES, Shape
-from fly_run.emulator.lowering import matrix
+from fly_run.emulator.lowering import matrix, wmma_scaled
 from fly_run.emulator.lowering.matrix import Matrix
 from fly_run.emulator.lowering.registers import MASK_32, Unsupported, short_constant_bits
 from fly_run.emulator.lowering.steps import Lowering, modifiers
@@ -21,13 +21,20 @@ from fly_run.emulator.semantics.matrix.formats import FORMATS
 from fly_run.emulator.state import ROW
 
 SIGN = 1 << 31
+INDEX_BITS = 32  # of a register of indices
+# gfx1250: hints that the next instruction has the same matrix.
+REUSE = ("matrix_a_reuse", "matrix_b_reuse")
 
 
 def lower_wmma(lowering: Lowering, operation: Operation, encoding: str) -> None:
     if lowering.registers.wave_size != 32:
         raise Unsupported("waves of 64 lanes")
     shape: Shape = operation.detail
-    found = modifiers(lowering, "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "index_key")
+    if operation.mnemonic.endswith(("_f8f6f4", "_f4")):
+        wmma_scaled.lower_narrow(lowering, operation)
+        return
+    known = ("op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "index_key", *REUSE)
+    found = modifiers(lowering, *known)
     target, first, second, last = lowering.operands(4)
     low, high = (_three(found, name) for name in ("neg_lo", "neg_hi"))
     whole = shape.result == "i32"
@@ -36,9 +43,15 @@ def lower_wmma(lowering: Lowering, operation: Operation, encoding: str) -> None:
         for number, form in enumerate((shape.a, shape.b))
     ]
     flips = [0 if whole else low[n] << 15 | high[n] << 31 for n in (0, 1)]
-    if any(flips) and shape.a not in ("f16", "bf16"):
+    if shape.a == "f32":
+        if high[0] or high[1]:
+            raise Unsupported("neg_hi on elements of 32 bits")
+        flips = [low[n] << 31 for n in (0, 1)]
+    elif any(flips) and shape.a not in ("f16", "bf16"):
         raise Unsupported("neg_lo or neg_hi on elements of 8 bits")
-    aside = lowering.temporary(shape.results)  # for a sparse A, and then for D
+    # For a sparse A, and then for D.
+    dense = shape.elements * FORMATS[forms[0]].bits // 32 if shape.sparse else 0
+    aside = lowering.temporary(max(shape.results, dense))
     summed = shape if whole else replace(shape, result="float")
     if shape.sparse:
         a = _dense(lowering, summed, first, forms[0], last, found, aside)
@@ -83,14 +96,20 @@ def _dense(
     source = lowering.row_source(operand, count)
     key = found.get("index_key", 0)
     assert isinstance(key, int)
-    lowering.add(
-        f"fly_matrix_dense_{bits}",
-        aside,
-        source,
-        lowering.row_source(index, 1),
-        immediate=key * shape.elements,
-        extra=count,
-    )
+    # Two bits for each element of A in the lane.
+    registers = -(-shape.elements // INDEX_BITS)
+    if key and shape.elements * (key + 1) > INDEX_BITS:
+        raise Unsupported(f"index_key:{key}")
+    indices, each = lowering.row_source(index, registers), count // registers
+    for number in range(registers):
+        lowering.add(
+            f"fly_matrix_dense_{bits}",
+            aside + 2 * number * each * ROW,
+            source + number * each * ROW,
+            indices + number * ROW,
+            immediate=key * shape.elements,
+            extra=each,
+        )
     return Matrix(aside, 2 * count, form, shape.split)
 
 
@@ -131,13 +150,16 @@ def _sum_short(
     """Handles C and D of 16 bits: gfx11 has one per register, in its lower or upper half, gfx12
     two. The sum is f32; `matrix.measured` limits it to 16-bit numbers, others are rounded at the
     end."""
-    packed = shape.wave == "gfx12"
+    packed = shape.wave != "gfx11"
     registers = shape.results // (2 if packed else 1)
     d = lowering.row_source(target, registers)
     places = [
         (number // 2 * ROW, number % 2 * 16) if packed else (number * ROW, upper * 16)
         for number in range(shape.results)
     ]
+    if shape.addend:
+        _sum_float_to_short(lowering, shape, summed, d, places, addend, signs, aside)
+        return
     if isinstance(addend, Immediate):
         short = short_constant_bits(addend, shape.result)
         source = lowering.registers.constants.row([short] * LANES)
@@ -150,6 +172,31 @@ def _sum_short(
         if any(signs):
             _with_sign(lowering, row, row, signs)
     matrix.multiply_add(lowering, summed, aside, aside, False)
+    for number, (at, shift) in enumerate(places):
+        name = f"fly_matrix_narrow_{shape.result}"
+        lowering.add(name, d + at, aside + number * ROW, immediate=shift)
+
+
+def _sum_float_to_short(
+    lowering: Lowering,
+    shape: Shape,
+    summed: Shape,
+    d: int,
+    places: list[tuple[int, int]],
+    addend: Operand,
+    signs: tuple[int, int],
+    aside: int,
+) -> None:
+    """Handles C of f32 and D of bf16 (gfx1250): the f32 sum is rounded at the end."""
+    c, constant = matrix.addend_of(lowering, summed, addend, shape.results, False)
+    if constant and any(signs):
+        raise Unsupported("a constant C with a sign modifier")
+    if not constant:
+        for number in range(shape.results):
+            at = number * ROW
+            _with_sign(lowering, aside + at, c + at, signs)
+        c = aside
+    matrix.multiply_add(lowering, summed, aside, c, constant)
     for number, (at, shift) in enumerate(places):
         name = f"fly_matrix_narrow_{shape.result}"
         lowering.add(name, d + at, aside + number * ROW, immediate=shift)

@@ -58,6 +58,11 @@ class Values:
     def scc(self) -> int:
         return self._view.scc
 
+    @property
+    def private_base(self) -> int:
+        """src_flat_scratch_base of this wave."""
+        return state.GLOBAL_SCRATCH + self._view.wave * state.GLOBAL_SCRATCH_WAVE
+
     def row(self, word: int) -> np.ndarray | None:
         """Returns a row of u32 at this offset in the wave state."""
         if word in self._addresses:
@@ -110,21 +115,47 @@ def destinations(effect: Effect, values: Values, active: np.ndarray) -> list[Des
                 return []
             total = total + part
         whole = (total.astype(np.int64) + immediate) & 0xFFFF_FFFF
-        return [Destination(SPACES[form], active, whole)]
+        lanes = active & (total != state.LDS_MASKED) if form == "lds" else active
+        return [Destination(SPACES[form], lanes, whole)]
     if form == "flat":
-        base = values.lanes(addresses[0])
-        if base is None:
+        address = _flat_address(effect, addresses, values)
+        if address is None:
             return []
-        address = base.astype(np.int64) + immediate
+        address = address + immediate
         upper, lower = address >> 32, address & 0xFFFF_FFFF
         shared = active & (upper == state.SHARED_APERTURE)
         private = active & (upper == state.PRIVATE_APERTURE)
+        # Addresses that name a lane of this wave; those of other lanes are not followed.
+        named = active & (address >> state.GLOBAL_SCRATCH_SHIFT == 1)
+        if named.any():
+            owner = address >> state.GLOBAL_SCRATCH_LANE & 31
+            own = named & (owner == np.arange(state.LANES))
+            inside = address - values.private_base & (1 << state.GLOBAL_SCRATCH_LANE) - 1
+            lower = np.where(named, inside, lower)
+            private = private | own
+            active = active & ~(named & ~own)
         parts = (("lds", shared), ("scratch", private), ("memory", active & ~shared & ~private))
         found = [Destination(space, lanes, lower) for space, lanes in parts if lanes.any()]
         return found or [Destination("memory", active, lower)]
     if form == "buffer":
         return _buffer(addresses, values, active, immediate)
     return []
+
+
+def _flat_address(effect: Effect, addresses: list[Place], values: Values) -> np.ndarray | None:
+    """Returns the addresses without the constant offset: two registers, or a signed offset and a
+    scalar base (variants g and h)."""
+    parts = [values.lanes(place) for place in addresses]
+    first, *more = parts
+    if first is None or any(part is None for part in more):
+        return None
+    if not more:
+        return first.astype(np.int64)
+    offset = first.astype(np.uint32).view(np.int32).astype(np.int64)
+    if effect.step.handler.endswith(".h"):
+        offset = offset * effect.operation.detail.size
+    assert more[0] is not None
+    return offset + more[0].astype(np.int64)
 
 
 def _buffer(

@@ -66,7 +66,8 @@ fly_read_scc s_cbranch_scc0 s_cbranch_scc1
 )
 
 # Operands of handlers without a signature, results first: S a dword, D two, V a row, W two rows, T
-# three, R a row of constants, + read and written. Implicit reads and writes are in the second text.
+# three, Q four, F four dwords, E eight, R a row of constants, + read and written. Implicit reads
+# and writes are in the second text.
 _CUSTOM: dict[str, tuple[str, str]] = {
     "v_readlane_b32": ("S", "VS"),
     "v_writelane_b32": ("+V", "SS"),
@@ -108,6 +109,14 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     "s_call_b64": ("D", ""),
     "s_memtime": ("D", ""),
     "s_memrealtime": ("D", ""),
+    "fly_matrix_lanes": ("V", "VR"),
+    **{f"v_permlane_{kind}_b32": ("V", "VSS") for kind in ("bcast", "up", "down", "xor")},
+    "v_permlane_idx_gen_b32": ("V", "VS"),
+    "fly_transpose_columns_b16": ("Q", "Q"),
+    "fly_transpose_columns_b8": ("W", "W"),
+    "fly_transpose_columns_b6": ("T", "T"),
+    "fly_transpose_columns_b4": ("W", "W"),
+    "fly_tensor_copy": ("", "FEFF"),
     # The following reads do the same: this is only a shortcut.
     "fly_read_pair": ("", ""),
     **dict.fromkeys(
@@ -133,7 +142,7 @@ _BESIDES: dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]] = {
     **dict.fromkeys(("fly_lane_address", "ds_append", "ds_consume"), ((M0,), ())),
 }
 _KINDS = {"S": (1, False), "D": (2, False), "V": (1, True), "W": (2, True)}
-_KINDS |= {"T": (3, True), "R": (1, True)}
+_KINDS |= {"T": (3, True), "R": (1, True), "Q": (4, True), "F": (4, False), "E": (8, False)}
 _ROWS = {"global": 2, "flat": 2}  # of a vector address without a scalar base
 
 
@@ -249,7 +258,7 @@ def _memory(step: Step, operation: Operation, variant: str) -> _Both:
     reads: list[Place] = []
     if variant == "v":
         reads.append(Place(address, _ROWS.get(form, 1), True, "i32", "address"))
-    elif form == "global":
+    elif form in ("global", "flat"):
         reads.append(Place(address, 1, True, "i32", "address"))
         reads.append(Place(base, 2, False, "i64", "address"))
     if form == "scratch":

@@ -61,7 +61,7 @@ _PATTERNS: tuple[tuple[str, Rule], ...] = (
     (r"v_(add|sub)(rev)?(_nc)?_[ui](16|32|64)|v_add3_u32|[sv]_mul_lo_u(16|32)", upwards),
     (r"v_(add|addc|sub|subb|subrev|subbrev|add_ci|sub_ci|subrev_ci)_co(_ci)?_u32", upwards),
     (r"s_(add|addc|sub|subb|mul)_[iu](32|64)|s_mulk_i32|s_addk_i32|s_(add|sub)_nc_u64", upwards),
-    (r"v_mad_(co_)?[ui]64_[ui]32", upwards),
+    (r"v_mad_(co_|nc_)?[ui]64_[ui]32|v_mad_u32|v_mul_u64", upwards),
     (r"v_(mul|mad)_[ui]32_[ui]24", low_24),
     (r"v_lshlrev_b(16|32|64)", shift(True, LEFT)),
     (r"v_lshrrev_b(16|32|64)", shift(True, RIGHT)),
@@ -131,6 +131,7 @@ _PATTERNS: tuple[tuple[str, Rule], ...] = (
     ),
     (r"v_ff[bh]\w+|v_m?bcnt\w+|v_cvt_\w+|v_ashr_pk\w+|v_prng_b32|v_frexp\w+", whole),
     (r"s_set_gpr_idx_\w+|ds_(append|consume)", whole),
+    (r"v_(pk_)?add_(min|max)_[iu](16|32)|v_sat_pk4_\w+|v_permlane_idx_gen_b32", whole),
 )
 TABLES = ("v_bitop3_b16", "v_bitop3_b32")
 _COMPILED = [(re.compile(pattern), rule) for pattern, rule in _PATTERNS]

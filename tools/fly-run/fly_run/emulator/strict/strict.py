@@ -26,7 +26,7 @@ from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.base.access import Access, Atomic
-from fly_run.emulator.strict import races, undefined, unspecified
+from fly_run.emulator.strict import races, tensor, undefined, unspecified
 from fly_run.emulator.strict.accesses import Destination, Values, destinations
 from fly_run.emulator.strict.dataflow import Effect, effects_of
 from fly_run.emulator.strict.races import SharedBytes
@@ -38,6 +38,9 @@ ROOM = 1 << 24  # bytes of constants
 SIGNALS = ("s_barrier", "s_barrier_signal", "s_barrier_signal_isfirst")
 BARRIERS = ("s_barrier", "s_barrier_wait")
 CACHE = ("buffer_inv", "buffer_wb", "global_inv", "global_wb")
+# gfx1250: copies between memory and LDS, and tensor data moves, have counters of their own.
+ASYNC, ASYNC_COUNTER = "_async_", "asynccnt"
+TENSOR, TENSOR_COUNTER = "fly_tensor_copy", "tensorcnt"
 SCALAR_TIMES = ("s_memtime", "s_memrealtime")
 WAIT_HINTS = {
     "vmcnt": "s_waitcnt vmcnt({})",
@@ -212,7 +215,13 @@ class Strict:
         counters, name = track.counters, instruction.mnemonic
         made: dict[str, Outstanding] = {}
         shared: races.Access | None = None
+        if ASYNC in name:
+            # Between memory and LDS: one operation, which writes no register.
+            copied = counters.issue(instruction, ASYNC_COUNTER, ASYNC, frozenset())
+            made["memory"] = made["lds"] = copied
         for effect, places in reached:
+            if effect.operation.mnemonic == TENSOR:
+                self._move_tensor(wave, track, instruction, effect, values)
             for place in places:
                 space = "memory" if place.space == "scratch" else place.space
                 # A load from memory straight to LDS: both accesses complete with the load.
@@ -238,6 +247,26 @@ class Strict:
             late = counters.generation >= 12
             counter = "storecnt" if "_wb" in name and late else "loadcnt" if late else "vmcnt"
             counters.issue(instruction, counter, "memory", frozenset())
+
+    def _move_tensor(
+        self,
+        wave: WaveView,
+        track: Track,
+        instruction: Instruction,
+        effect: Effect,
+        values: Values,
+    ) -> None:
+        """Counts a tensor data move, and records the bytes of LDS that it reads or writes."""
+        made = track.counters.issue(instruction, TENSOR_COUNTER, TENSOR, frozenset())
+        offsets = tensor.lds_bytes(effect.step, values, len(wave.lds))
+        kind = "load" if tensor.stores(effect.step) else "store"
+        access = races.Access(instruction, track.number, kind, straight=True)
+        found = track.group.shared.access(access, offsets[:, None], track.barriers, None)
+        if found is not None:
+            self._report_race(wave, access, *found)
+        if kind == "store":
+            track.group.undefined.bytes[offsets] = 0
+        track.shared[made] = access
 
     def _too_early(
         self,
@@ -276,9 +305,12 @@ class Strict:
         offsets = place.offsets[lanes, None] + np.arange(detail.size)
         data = races.moved(detail, lanes, rows) if rows and isinstance(detail, Access) else None
         found = track.group.shared.access(made, offsets, track.barriers, data)
-        if found is None:
-            return
-        other, byte = found
+        if found is not None:
+            self._report_race(wave, made, *found)
+
+    def _report_race(
+        self, wave: WaveView, made: races.Access, other: races.Access, byte: int
+    ) -> None:
         if other.wave == made.wave:
             message = (
                 f"byte 0x{byte:x} of LDS is used before its load has completed:"

@@ -97,6 +97,39 @@ def _rows(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) ->
     shadow.write(effect.writes[0], bits, active, shadow.origin((row, *chosen)))
 
 
+def _in_groups(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """v_permlane_bcast, _up, _down, _xor: a lane of the same group."""
+    source, *scalars = (shadow.read(place) for place in effect.reads)
+    row, *chosen = effect.reads
+    selector, given = ((values.word(place.offset) or 0) & 63 for place in chosen)
+    size = min(max(given, 1), 32)
+    lanes = np.arange(state.LANES)
+    first = lanes & -size
+    kind = effect.operation.mnemonic.split("_")[2]
+    number = {
+        "bcast": first + (selector & (size - 1)),
+        "up": lanes - selector,
+        "down": lanes + selector,
+        "xor": lanes ^ selector,
+    }[kind]
+    inside = (number >= first) & (number < first + size)
+    bits = source[np.where(inside, number, lanes)]
+    if any(bits_of.any() for bits_of in scalars):
+        bits = np.full(state.LANES, U64(ALL_32))
+    shadow.write(effect.writes[0], bits, active, shadow.origin((row, *chosen)))
+
+
+def _from_lanes(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """Each lane reads a word at an offset in the row, which may be inside another lane's."""
+    source = shadow.read(effect.reads[0])
+    place = effect.step.operands[2]
+    words = [values.word(place + 4 * lane) or 0 for lane in range(state.LANES)]
+    number = np.array(words, np.int64) // 4 % state.LANES
+    bits = np.where(source[number] != 0, U64(ALL_32), U64(0))
+    every = np.ones(state.LANES, bool)
+    shadow.write(effect.writes[0], bits, every, shadow.origin(effect.reads[:1]))
+
+
 def _relative(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
     """s_movrels, s_movreld: M0 is added to the register number of the source or of the target."""
     (source, *_), (target,) = effect.reads, effect.writes
@@ -159,6 +192,8 @@ _MOVES: dict[str, _Move] = {
     "v_permlane16_swap_b32": _swap,
     "v_permlane32_swap_b32": _swap,
     **{f"v_permlane{kind}_b32": _rows for kind in ("16", "x16", "16_var", "x16_var")},
+    **{f"v_permlane_{kind}_b32": _in_groups for kind in ("bcast", "up", "down", "xor")},
+    "fly_matrix_lanes": _from_lanes,
     **{f"s_movrel{end}_b{width}": _relative for end in "sd" for width in (32, 64)},
     "fly_indexed_move": _indexed,
     **dict.fromkeys(("s_cselect_b32", "s_cselect_b64"), _cselect),

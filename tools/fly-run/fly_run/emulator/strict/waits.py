@@ -8,6 +8,7 @@ overtake each other is unordered too. For those only a wait for 0 is conclusive.
     gfx9     vmcnt: vector memory    lgkmcnt: LDS, scalar memory
     gfx10+   vmcnt: loads, atomics that return    vscnt: stores    lgkmcnt
     gfx12    loadcnt    storecnt    dscnt: LDS    kmcnt: scalar memory
+    gfx1250  also asynccnt: copies between memory and LDS    tensorcnt: tensor data moves
 
 A flat access counts for the memories that its lanes' addresses select. A store's data may be
 overwritten at once on all of these targets, so expcnt is irrelevant here.
@@ -33,6 +34,8 @@ _WAITS = {
     "s_wait_storecnt": ("storecnt",),
     "s_wait_dscnt": ("dscnt",),
     "s_wait_kmcnt": ("kmcnt",),
+    "s_wait_asynccnt": ("asynccnt",),
+    "s_wait_tensorcnt": ("tensorcnt",),
     "s_wait_loadcnt_dscnt": ("loadcnt", "dscnt"),
     "s_wait_storecnt_dscnt": ("storecnt", "dscnt"),
 }

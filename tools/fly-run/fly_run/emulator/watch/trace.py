@@ -20,7 +20,7 @@ from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
 from fly_run.emulator.isa import kinds
-from fly_run.emulator.isa.instruction import Instruction, Register
+from fly_run.emulator.isa.instruction import GET_PC, Instruction, Register
 from fly_run.emulator.watch import trace_values
 from fly_run.emulator.watch.observe import Count, Enough, Launch, Wants
 from fly_run.launch import limits
@@ -201,7 +201,7 @@ def _ends_a_run(instruction: Instruction) -> bool:
     """Whether another instruction than the next, or another wave, may execute before control is
     past this one."""
     if kinds.kind(instruction.mnemonic) in ("branch", "barrier"):
-        return instruction.mnemonic != "s_getpc_b64"
+        return instruction.mnemonic not in GET_PC
     return instruction.mnemonic.startswith(("s_endpgm", "s_trap"))
 
 

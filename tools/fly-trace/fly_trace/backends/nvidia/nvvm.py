@@ -7,8 +7,37 @@ from collections.abc import Callable
 from typing import Any
 
 from fly_common.quoting import quoted
-from fly_target import registry
 
+from fly_trace.backends.nvidia.atoms import MMA, WGMMA, CpAsync, LoadMatrix, StoreMatrix
+from fly_trace.backends.nvidia.intrinsics import intrinsic, require
+from fly_trace.backends.nvidia.pipelines import (
+    Pipeline,
+    mbarrier_arrive,
+    mbarrier_expect,
+    mbarrier_init,
+    mbarrier_wait,
+)
+from fly_trace.backends.nvidia.tensor_maps import (
+    SharedTiles,
+    TensorMap,
+    fence_async,
+    tensor_map,
+    tile_layout,
+    tma_commit,
+    tma_load,
+    tma_store,
+    tma_wait,
+)
+from fly_trace.backends.nvidia.warpgroups import (
+    accumulators,
+    operand_a,
+    set_registers,
+    wait_after,
+    warp_group_index,
+    wgmma_commit,
+    wgmma_fence,
+    wgmma_wait,
+)
 from fly_trace.core import tracing
 from fly_trace.core.target import chip
 from fly_trace.core.tracing import describe
@@ -18,21 +47,48 @@ from fly_trace.values.dtypes import BOOL, I32, I64, U32, U64, DType
 from fly_trace.values.scalars import Scalar
 
 __all__ = [
+    "MMA",
+    "WGMMA",
+    "CpAsync",
+    "LoadMatrix",
+    "Pipeline",
+    "SharedTiles",
+    "StoreMatrix",
     "SyncScope",
+    "TensorMap",
+    "accumulators",
     "ballot",
     "barrier_arrive",
     "barrier_sync",
     "clock",
     "elect",
     "fence",
+    "fence_async",
     "get_cuda_arch",
     "match_any",
+    "mbarrier_arrive",
+    "mbarrier_expect",
+    "mbarrier_init",
+    "mbarrier_wait",
     "nanosleep",
+    "operand_a",
     "redux",
+    "set_registers",
     "syncwarp",
+    "tensor_map",
+    "tile_layout",
+    "tma_commit",
+    "tma_load",
+    "tma_store",
+    "tma_wait",
     "vote_all",
     "vote_any",
     "vote_uni",
+    "wait_after",
+    "warp_group_index",
+    "wgmma_commit",
+    "wgmma_fence",
+    "wgmma_wait",
 ]
 
 ALL_LANES = -1
@@ -44,19 +100,6 @@ class SyncScope:
     """LLVM's NVPTX synchronization scopes."""
 
     Block, Cluster, Device = "block", "cluster", "device"
-
-
-def _intrinsic(what: str, name: str, operands: list[Any], result: str | None = None) -> Any:
-    """Calls an LLVM intrinsic; returns its result, if it has one."""
-    builder = tracing.kernel(what)
-    attributes = {
-        "intrin": builder.attribute(f'"llvm.nvvm.{name}"'),
-        "op_bundle_sizes": builder.attribute("array<i32>"),
-        "operandSegmentSizes": builder.attribute(f"array<i32: {len(operands)}, 0>"),
-    }
-    results = [] if result is None else [builder.type(result)]
-    made = builder.op("llvm.call_intrinsic", results, operands, attributes).results
-    return None if result is None else made[0]
 
 
 def _mask(what: str, mask: Any) -> Any:
@@ -79,7 +122,7 @@ def _vote(name: str, result: DType, doc: str) -> Callable[..., Scalar]:
 
     def vote(condition: Any, mask: Any = ALL_LANES) -> Scalar:
         operands = [_mask(what, mask), _condition(what, condition)]
-        return Scalar(result, _intrinsic(what, f"vote.{name}.sync", operands, result.ir))
+        return Scalar(result, intrinsic(what, f"vote.{name}.sync", operands, result.ir))
 
     vote.__name__ = vote.__qualname__ = what.rpartition(".")[2]
     vote.__doc__ = f"{doc} `mask` has a bit for each lane that takes part."
@@ -113,7 +156,7 @@ def redux(value: Any, op: str, mask: Any = ALL_LANES) -> Scalar:
         tracing.refuse(f"{what} takes an i32 or a u32, not {describe(value)}")
     name = _REDUCTIONS[op][given.dtype is U32]
     operands = [tracing.kernel(what).ssa(given), _mask(what, mask)]
-    return Scalar(given.dtype, _intrinsic(what, f"redux.sync.{name}", operands, "i32"))
+    return Scalar(given.dtype, intrinsic(what, f"redux.sync.{name}", operands, "i32"))
 
 
 def match_any(value: Any, mask: Any = ALL_LANES) -> Scalar:
@@ -123,36 +166,28 @@ def match_any(value: Any, mask: Any = ALL_LANES) -> Scalar:
     if given.dtype not in (I32, U32, I64, U64):
         tracing.refuse(f"{what} takes an integer of 32 or 64 bits, not {describe(value)}")
     operands = [_mask(what, mask), tracing.kernel(what).ssa(given)]
-    return Scalar(U32, _intrinsic(what, f"match.any.sync.{given.dtype.ir}", operands, "i32"))
+    return Scalar(U32, intrinsic(what, f"match.any.sync.{given.dtype.ir}", operands, "i32"))
 
 
 def elect(mask: Any = ALL_LANES) -> Scalar:
     """True in one lane of the warp, from sm_90 on."""
     what = "fx.nvvm.elect"
-    _require(what, "sm_90+")
-    pair = _intrinsic(what, "elect.sync", [_mask(what, mask)], "!llvm.struct<(i32, i1)>")
+    require(what, "sm_90+")
+    pair = intrinsic(what, "elect.sync", [_mask(what, mask)], "!llvm.struct<(i32, i1)>")
     builder = tracing.kernel(what)
     second = builder.attribute("array<i64: 1>")
     return Scalar(BOOL, builder.one("llvm.extractvalue", "i1", pair, position=second))
 
 
-def _require(what: str, trait: str) -> None:
-    """Refuses a target without a trait. The trace is then specific to its target."""
-    row = registry.find(chip(what))
-    if trait not in row.traits:
-        known = ", ".join(registry.with_trait(trait))
-        tracing.refuse(f"{row.name} has no {what}", f"the targets that have it: {known}")
-
-
 def syncwarp(mask: Any = ALL_LANES) -> None:
     """Waits for the lanes of a warp. Their earlier writes to memory are then visible to them."""
     what = "fx.nvvm.syncwarp"
-    _intrinsic(what, "bar.warp.sync", [_mask(what, mask)])
+    intrinsic(what, "bar.warp.sync", [_mask(what, mask)])
 
 
 def barrier_sync(barrier: int, threads: int) -> None:
     """Waits until `threads` threads of the block, a multiple of 32, have arrived at the barrier
-    `barrier`, from 1 to 15; fx.barrier is 0."""
+    `barrier`, from 1 to 15, the same number in each warp; fx.barrier is 0."""
     _partial("fx.nvvm.barrier_sync", "sync", barrier, threads)
 
 
@@ -162,13 +197,17 @@ def barrier_arrive(barrier: int, threads: int) -> None:
 
 
 def _partial(what: str, name: str, barrier: Any, threads: Any) -> None:
-    which = number(barrier, f"the barrier of {what}", MOST_BARRIERS - 1)
+    if isinstance(barrier, Scalar) and barrier.number is None:
+        which = convert(integer(barrier, f"the barrier of {what}", I32, U32), I32)
+    else:
+        which = number(barrier, f"the barrier of {what}", MOST_BARRIERS - 1)
     count = number(threads, f"the threads of {what}", MOST_THREADS)
     if count == 0 or count % 32:
         tracing.refuse(f"the threads of {what} must be a positive multiple of 32, not {count}")
     builder = tracing.kernel(what)
-    operands = [builder.constant(value, I32) for value in (which, count)]
-    _intrinsic(what, f"barrier.cta.{name}.aligned.count", operands)
+    first = builder.ssa(which) if isinstance(which, Scalar) else builder.constant(which, I32)
+    operands = [first, builder.constant(count, I32)]
+    intrinsic(what, f"barrier.cta.{name}.aligned.count", operands)
 
 
 def fence(scope: str = SyncScope.Device) -> None:
@@ -194,12 +233,12 @@ def nanosleep(nanoseconds: Any) -> None:
     """Suspends the thread for about this time, up to 1 ms."""
     what = "fx.nvvm.nanosleep"
     value = convert(integer(nanoseconds, f"the time of {what}", I32, U32), I32)
-    _intrinsic(what, "nanosleep", [tracing.kernel(what).ssa(value)])
+    intrinsic(what, "nanosleep", [tracing.kernel(what).ssa(value)])
 
 
 def clock() -> Scalar:
     """The multiprocessor's cycle counter, u64."""
-    return Scalar(U64, _intrinsic("fx.nvvm.clock", "read.ptx.sreg.clock64", [], "i64"))
+    return Scalar(U64, intrinsic("fx.nvvm.clock", "read.ptx.sreg.clock64", [], "i64"))
 
 
 def get_cuda_arch() -> str:

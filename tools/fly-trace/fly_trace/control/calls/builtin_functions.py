@@ -8,7 +8,7 @@ from typing import Any
 
 from fly_trace.control import carried_values
 from fly_trace.control.branches import Merging, branch, condition, dynamic, truth
-from fly_trace.control.calls import call, sorting
+from fly_trace.control.calls import call, sequences
 from fly_trace.effects import user_code
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL
@@ -63,12 +63,12 @@ def _first(items: Iterator[Any], wanted: bool, is_computed: bool) -> Any:
 
 def min_(*given: Any, key: Callable[[Any], Any] | None = None, default: Any = _EMPTY) -> Any:
     """`min(…)`: the first of the least, as Python compares."""
-    return _best(builtins.min, sorting.less, given, key, default)
+    return _best(builtins.min, sequences.less, given, key, default)
 
 
 def max_(*given: Any, key: Callable[[Any], Any] | None = None, default: Any = _EMPTY) -> Any:
     """`max(…)`: the first of the greatest, as Python compares."""
-    return _best(builtins.max, sorting.greater, given, key, default)
+    return _best(builtins.max, sequences.greater, given, key, default)
 
 
 def _best(
@@ -118,6 +118,8 @@ def _choice(test: Any, a: Any, b: Any) -> Any:
 def contains(container: Any, item: Any) -> Any:
     """`item in container`."""
     kind = type(container)
+    if kind is _VALUES:
+        container, kind = list(container), list
     if kind not in (list, tuple):
         method = user_code.method_of(kind, "__contains__")
         if method is None:
@@ -137,6 +139,7 @@ def bool_(*given: Any) -> Any:
     return convert(found, BOOL) if dynamic(found) else bool(found)
 
 
+_VALUES = type({}.values())
 # Types whose values Python compares while tracing.
 _KNOWN = frozenset((bool, int, float, str, bytes, type(None)))
 

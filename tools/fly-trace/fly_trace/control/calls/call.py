@@ -10,14 +10,15 @@ import inspect
 import operator
 from collections.abc import Callable
 from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType
-from typing import Any
+from typing import Any, NoReturn
 
 from fly_common.quoting import quoted
 
 from fly_trace.control import generators
 from fly_trace.control.calls import python_calls
 from fly_trace.control.objects import check_change, check_entries, refuse_change, target_attribute
-from fly_trace.core import locations, tracing
+from fly_trace.core import call_chain, locations, tracing
+from fly_trace.effects.snapshots import Entry
 from fly_trace.rewrite import is_rewritten, is_users, rewritten, stand_ins
 
 _REFUSED = {
@@ -96,12 +97,29 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
     for value in (function, *arguments, *named.values()):
         if type(value) not in python_calls.PLAIN:
             builder.python_calls.add(value)
-    watched = builder.frozen.reached_by((function, *arguments, *named.values()))
+    owner = getattr(function, "__self__", None)  # a list, of its methods
+    watched = builder.frozen.reached_by((function, owner, *arguments, *named.values()))
     result = function(*arguments, **named)
     changed = [entry for entry in watched if entry.changed]
     if changed:
-        check_entries(builder, changed, name or _name(function), refuse_change)
+        check_entries(
+            builder, changed, name or _name(function), refuse_change, _rearranged(function, changed)
+        )
     return result
+
+
+def _rearranged(function: Any, changed: list[Entry]) -> Any:
+    """The list or dictionary of which `function` is a method, if it has as many items, or the same
+    keys, as before: a branch or loop may carry such a change."""
+    owner = function.__self__ if type(function) is BuiltinMethodType else None
+    before = next((entry.state for entry in changed if entry.value is owner), None)
+    if before is None or type(owner) not in (list, dict):
+        return None
+    if type(owner) is dict:  # its state has the keys first
+        same = list(owner) == before[: len(before) // 2]
+    else:
+        same = len(owner) == len(before)
+    return owner if same else None
 
 
 def _name(function: Any) -> str:
@@ -118,7 +136,7 @@ def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     if builder is None:
         return function(*arguments, **named)
     if is_rewritten(plain.__code__):
-        return _registered(function(*arguments, **named))
+        return _registered(_traced(builder, plain, function, arguments, named))
     if not is_users(plain):
         if _is_ours(plain.__code__.co_filename):
             return function(*arguments, **named)
@@ -126,19 +144,45 @@ def _call_python(function: Any, arguments: Any, named: Any) -> Any:
     if isinstance(function, MethodType):
         arguments = (function.__self__, *arguments)
     new = rewritten(plain)
-    if len(builder.calls) >= _DEPTH:
-        tracing.refuse(
-            f"{plain.__name__} recurses endlessly: a GPU has no call stack, so every call is"
-            " traced",
-            "use a loop; a recursion must end on values that are known while tracing",
-        )
-    builder.calls.append(plain.__code__)
     before = builder.locations.enter()
     try:
-        return _registered(new(*arguments, **named))
+        return _registered(_traced(builder, plain, new, arguments, named))
     finally:
         builder.locations.leave(before)
+
+
+def _traced(builder: tracing.Builder, plain: Any, new: Any, arguments: Any, named: Any) -> Any:
+    """Calls `new`, which is a rewritten form of `plain`, unless that is an endless recursion."""
+    if len(builder.calls) >= _DEPTH:
+        _refuse_recursion(plain)
+    outermost = plain.__code__ not in builder.calls
+    builder.calls.append(plain.__code__)
+    try:
+        return new(*arguments, **named)
+    except RecursionError as error:
+        # Under dynamic conditions Python's limit may come before _DEPTH: that depends on how deep
+        # the caller's stack is.
+        again = _recursion(new, error) if outermost else None
+        if again is not None:
+            _refuse_recursion(plain, again)
+        raise
+    finally:
         builder.calls.pop()
+
+
+def _refuse_recursion(function: Any, at: locations.Position | None = None) -> NoReturn:
+    tracing.refuse(
+        f"{function.__name__} recurses endlessly: a GPU has no call stack, so every call is traced",
+        "use a loop; a recursion must end on values that are known while tracing",
+        at or locations.here(2),
+    )
+
+
+def _recursion(function: Any, error: RecursionError) -> locations.Position | None:
+    """Where a function first calls itself, if the error was raised within several calls of it."""
+    found = call_chain.frames(error.__traceback__)
+    calls = [i for i, frame in enumerate(found) if frame.code is function.__code__]
+    return found[calls[1] - 1].at if len(calls) > 2 else None
 
 
 def _registered(result: Any) -> Any:

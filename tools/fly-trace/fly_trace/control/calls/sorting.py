@@ -14,6 +14,7 @@ from typing import Any
 from fly_trace.control import carried_values, objects
 from fly_trace.control.branches import branch, dynamic, truth
 from fly_trace.control.calls import call
+from fly_trace.control.calls.sequences import both, either, less, neither
 from fly_trace.values.conversion import convert
 from fly_trace.values.math_functions import where
 from fly_trace.values.scalars import Scalar
@@ -42,8 +43,8 @@ def sorted_(
         first, second = (high, low) if not truth(reverse) else (low, high)
         test = less(rows[first][0], rows[second][0])
         if by_place:
-            same = _neither(test, less(rows[second][0], rows[first][0]))
-            test = _either(test, _both(same, rows[high][-1] < rows[low][-1]))
+            same = neither(test, less(rows[second][0], rows[first][0]))
+            test = either(test, both(same, rows[high][-1] < rows[low][-1]))
         rows[low], rows[high] = (
             [_choice(test, x, y) for x, y in zip(rows[high], rows[low], strict=True)],
             [_choice(test, x, y) for x, y in zip(rows[low], rows[high], strict=True)],
@@ -84,54 +85,6 @@ def merges(count: int) -> Iterator[tuple[int, int]]:
                 break
             gap, step, at = step - part, step // 2, part
         part //= 2
-
-
-def less(a: Any, b: Any) -> Any:
-    """`a < b`, of tuples and lists too."""
-    if not _are_sequences(a, b):
-        return a < b
-    result: Any = len(a) < len(b)
-    for x, y in zip(builtins.reversed(a[: len(b)]), builtins.reversed(b[: len(a)]), strict=True):
-        ahead, behind = less(x, y), less(y, x)
-        result = _either(ahead, _both(_neither(ahead, behind), result))
-    return result
-
-
-def greater(a: Any, b: Any) -> Any:
-    """`a > b`, of tuples and lists too."""
-    return less(b, a) if _are_sequences(a, b) else a > b
-
-
-def _are_sequences(a: Any, b: Any) -> bool:
-    """Whether two values are tuples or two lists, which Python compares item by item."""
-    return any(
-        isinstance(a, kind)
-        and isinstance(b, kind)
-        and type(a).__lt__ is kind.__lt__
-        and type(b).__lt__ is kind.__lt__
-        for kind in (tuple, list)
-    )
-
-
-def _both(a: Any, b: Any) -> Any:
-    if not dynamic(a):
-        return b if truth(a) else False
-    if not dynamic(b):
-        return a if truth(b) else False
-    return a & b
-
-
-def _either(a: Any, b: Any) -> Any:
-    if not dynamic(a):
-        return True if truth(a) else b
-    if not dynamic(b):
-        return True if truth(b) else a
-    return a | b
-
-
-def _neither(a: Any, b: Any) -> Any:
-    found = _either(a, b)
-    return found ^ True if dynamic(found) else not truth(found)
 
 
 def _choice(test: Any, a: Any, b: Any) -> Any:

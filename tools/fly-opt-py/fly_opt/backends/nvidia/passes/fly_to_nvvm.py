@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from fly_common.record import record
 
+from fly_opt.backends.nvidia import tensor_maps
+from fly_opt.ir.builder import operations
 from fly_opt.passes.base import Pass
 from fly_opt.passes.llvm import fly_to_llvm
 
@@ -23,4 +25,7 @@ class ConvertFlyToNVVM(Pass):
     name: ClassVar[str] = "convert-fly-to-nvvm"
 
     def run(self, op: ir.Operation) -> None:
+        for inner in operations(op):
+            if inner.name == "gpu.func":
+                tensor_maps.mark_parameters(inner)
         fly_to_llvm.convert(op)

@@ -27,6 +27,7 @@ class KernelAttributes(Pass):
     - `nvvm.reqntid` on kernels with a static block. Others get `nvvm.maxntid`, the most threads
       that a launch may ask for: it bounds the registers of a thread, without which a launch of
       many threads could fail.
+    - Parameters that are tensor maps are passed by value.
     - Denormals are preserved, as in NumPy: LLVM's default, stated explicitly.
     """
 
@@ -45,6 +46,8 @@ class KernelAttributes(Pass):
 def _mark(function: ir.Operation, target: Target) -> None:
     from fly_dialect.bindings import ir
 
+    from fly_opt.backends.nvidia import tensor_maps
+
     if function.name != "llvm.func" or not len(function.regions[0].blocks):
         return
     attributes = function.attributes
@@ -55,6 +58,7 @@ def _mark(function: ir.Operation, target: Target) -> None:
                 del attributes["nvvm.maxntid"]
         elif not any(name in attributes for name in _BLOCK):
             attributes["nvvm.maxntid"] = ir.DenseI32ArrayAttr.get([target.max_workgroup, 1, 1])
+        tensor_maps.pass_by_value(function)
     words = {
         "target-cpu": target.cpu,
         "target-features": PTX_FEATURE,

@@ -9,8 +9,9 @@ from fly_run.emulator.irgen import Value
 
 # Flags of the resolvers: the access writes; may go to any address space; must be aligned.
 WRITES, FLAT, ALIGNED = 1, 2, 4
-# The extra word of a buffer access: its vector addresses, in this order.
-BUFFER_INDEX, BUFFER_OFFSET = 1, 2
+# The extra word of a buffer access: its vector addresses, in this order; the resource is gfx1250's
+# (`AmdFacts.wide_resources`).
+BUFFER_INDEX, BUFFER_OFFSET, BUFFER_WIDE = 1, 2, 4
 CHUNK = 16  # lanes whose addresses are processed at once
 
 

@@ -61,10 +61,11 @@ class Operation:
 
 # Handlers of the forms with a few fixed operand kinds.
 #   memory: v = 64-bit vector address (scratch: vector offset), s = scalar base and 32-bit vector
-#   offset (scratch: no vector offset); a buffer's extra word describes its addresses
+#   offset (scratch: no vector offset), g = the same with a signed offset, h = one that counts
+#   accesses of this size; a buffer's extra word describes its addresses
 VARIANTS: dict[str, tuple[str, ...]] = {
-    "global": ("v", "s"),
-    "flat": ("v",),
+    "global": ("v", "s", "g", "h"),
+    "flat": ("v", "g", "h"),
     "scratch": ("v", "s"),
     "lds": ("v",),
     "matrix": (),  # steps with handlers of their own

@@ -74,6 +74,9 @@ def _prepare_slot() -> Function:
         scratch = slot.at(context.at(CTX.scratch_offset).load("i64"))
         wave.at(state.SCRATCH_BASE).store(scratch.at(number * lane_scratch * LANES))
         wave.at(state.SCRATCH_SIZE).store(lane_scratch)
+        base = context.at(CTX.private_base).load("i64")
+        apart = base.compare("ne", 0).select(number * state.GLOBAL_SCRATCH_WAVE, 0)
+        wave.at(state.PRIVATE_BASE).store(base + apart)
         wave.at(state.WAVE).store(number.trunc("i32"))
         after = number + 1
         return [after], after.compare("ult", count)

@@ -19,6 +19,7 @@ FLAVOURS = {
     "flushed_parts": ("bf16",),
 }
 SCALE_BLOCK = 32  # elements along k that share a scale
+SCALE_FORMATS = ("E8", "E5M3", "E4M3")  # by their number in the extra word of fly_matrix_scale
 
 
 def operations() -> Iterator[Operation]:
@@ -64,7 +65,7 @@ def repeat(f: Handler, times: Value, pointers: list[Value], body: Callable) -> l
 def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
     """Operand 0 is the first register, operand 1 the place in the workspace, operand 2 words of 64
     bits: the stride between consecutive elements, the number of register units, and for each 16
-    lanes the place of their first element."""
+    lanes the place of their first element. The extra word is the size of these lanes in a row."""
     form = FORMATS[name]
 
     def run(h: Handler) -> None:
@@ -96,7 +97,7 @@ def _unpack(name: str, flavour: str) -> Callable[[Handler], None]:
             place.store(number, align=4)
 
         first = h.operand(0)
-        end = first.at(ROW)
+        end = first.at(h.extra().zext("i64"))
         h.loop([first, words.at(16)], chunk)
 
     return run
@@ -207,28 +208,52 @@ def _write_out(bits: int) -> Callable[[Handler], None]:
     return run
 
 
+def _scale_parts(h: Handler, raw: Value) -> tuple[Value, Value, Value]:
+    """Returns the digits (f32), the power of two (i32) and whether it is NaN, of a scale in the
+    format that the extra word names."""
+    kind = h.extra().splat(CHUNK)
+    one = raw.like(0x3F80_0000).bits("float")
+    digits, exponent, nan = one, raw - 127, raw.compare("eq", 255)
+    for number, (fraction, bias, mask) in ((1, (3, 15, 0xFF)), (2, (3, 7, 0x7F))):
+        size = raw & mask
+        field = size.lshr(fraction)
+        normal = field.compare("ne", 0)
+        whole = (size & 7) + normal.select(raw.like(8), 0)
+        value = whole.convert("uitofp", "float") * 0.125
+        if number == 2:
+            value = (value.bits("i32") | ((raw & 0x80) << 24)).bits("float")
+        here = kind.compare("eq", number)
+        digits = here.select(value, digits)
+        exponent = here.select(normal.select(field, 1) - bias, exponent)
+        nan = here.select(size.compare("eq", mask), nan)
+    return digits, exponent, nan
+
+
 def _scale(flavour: str) -> Callable[[Handler], None]:
-    """Multiplies unpacked numbers at the place in operand 1 by E8M0 scales. Operand 0 is the
-    register of the scales, offset to the selected byte of a lane's dword: a lane has the scale of a
-    row and 32 consecutive k, with lanes ordered by rows first. Operand 2 is the size of a k in
-    bytes. A scale of 255 is NaN (OCP Microscaling Formats, 5.4.1)."""
+    """Multiplies unpacked numbers at the place in operand 1 by scales. Operand 0 is the register of
+    the scales, offset to the selected byte of a lane's dword: a lane has the scale of a row and
+    consecutive k, as many as the immediate says, with lanes ordered by rows first. Operand 2 is the
+    size of a k in bytes. The extra word is the scales' format: E8M0, where 255 is NaN (OCP
+    Microscaling Formats, 5.4.1), or on gfx1250 E5M3 without a sign, or E4M3."""
 
     def run(h: Handler) -> None:
         scales, start = h.operand(0), workspace(h).at(raw_operand(h, 1))
-        step = h.operand(2).load("i64")
+        step, length = h.operand(2).load("i64"), h.immediate()
 
         def chunk(carried: list[Value]) -> tuple[list[Value], Value]:
             row, column, block = carried
             raw = row.load("i32", CHUNK, align=1) & 0xFF
-            not_number = raw.compare("eq", 255)
+            digits, exponent, not_number = _scale_parts(h, raw)
             nan = raw.like(formats.NAN).bits("float")
             if flavour == "value":
-                # 2^-127 is a subnormal.
-                bits = raw.compare("eq", 0).select(0x0040_0000, raw << 23)
-                factor = not_number.select(nan, bits.bits("float"))
+                # Two steps: 2^-127 is a subnormal, which may be flushed.
+                half = exponent.ashr(1)
+                powers = [((part + 127) << 23).bits("float") for part in (half, exponent - half)]
+                factor = digits * powers[0] * powers[1]
             else:
-                factor = not_number.select(nan, 1.0)
-            shifted = not_number.select(formats.SPECIAL_EXPONENT, raw - 127)
+                factor = digits
+            factor = not_number.select(nan, factor)
+            shifted = not_number.select(formats.SPECIAL_EXPONENT, exponent)
 
             def one(now: list[Value]) -> list[Value]:
                 (place,) = now
@@ -238,11 +263,11 @@ def _scale(flavour: str) -> Callable[[Handler], None]:
                     exponents.store(vector(exponents, "i32") + shifted, align=4)
                 return [place.at(step)]
 
-            void(repeat(h, h.constant("i64", SCALE_BLOCK), [block.at(column)], one))
+            void(repeat(h, length, [block.at(column)], one))
             # The last rows of these k are followed by the first rows of the next ones.
             column = column + 4 * CHUNK
             wraps = column.compare("uge", step)
-            block = wraps.select(block.at(step * SCALE_BLOCK), block)
+            block = wraps.select(block.at(step * length), block)
             column = wraps.select(0, column)
             after = row.at(4 * CHUNK)
             return [after, column, block], after.compare("ne", end)

@@ -45,9 +45,10 @@ def emit_memory(operation: Operation, name: str) -> Handler:
         if operation.form in ("global", "flat", "lds"):
             _contiguous(handler, operation.form, variant, detail, mask, done)
         if operation.form == "lds" and detail.size >= 4:
-            _within_lds(handler, variant, detail, mask)
-        else:
-            _listed(handler, operation.form, variant, detail, mask)
+            slow = _within_lds(handler, variant, detail, mask)
+            handler.branch(done)
+            handler.block(slow)
+        _listed(handler, operation.form, variant, detail, mask)
     else:
         assert isinstance(detail, Atomic)
         if operation.form != "buffer":
@@ -78,12 +79,27 @@ def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | N
     return row, row.at(ROW) if form in ("global", "flat") and variant == "v" else None
 
 
+SCALAR_BASES = ("s", "g", "h")  # variants with a base in scalar registers
+
+
 def _base(h: Handler, form: str, variant: str) -> Value:
     """Returns the i64 that is added to every lane's part of the address."""
     offset = h.immediate()
-    if variant == "s" and form == "global":
+    if variant in SCALAR_BASES and form in ("global", "flat"):
         return h.operand(2).load("i64") + offset
     return offset
+
+
+def _unit(variant: str, size: int) -> int:
+    """Returns the number of bytes that the vector offset counts."""
+    return size if variant == "h" else 1
+
+
+def _offset(low: Value, variant: str, size: int) -> Value:
+    """Returns the i64 that the low dword of a vector address contributes."""
+    if variant in ("g", "h"):
+        return low.sext("i64") * _unit(variant, size)
+    return low.zext("i64")
 
 
 @dataclass(frozen=True)
@@ -97,13 +113,13 @@ class _Place:
     address: Value
 
 
-def _place(h: Handler, form: str, variant: str, lane: Value) -> _Place:
+def _place(h: Handler, form: str, variant: str, size: int, lane: Value) -> _Place:
     row, high_row = _low_and_high(h, form, variant)
     low = row.at(lane << 2).load("i32")
     if form == "lds":
         # An LDS address is 32 bits wide: the sum with the offset wraps.
         return _Place(lane, low, None, low + h.immediate().trunc("i32"))
-    address = _base(h, form, variant) + low.zext("i64")
+    address = _base(h, form, variant) + _offset(low, variant, size)
     if high_row is None:
         return _Place(lane, low, None, address)
     high = high_row.at(lane << 2).load("i32")
@@ -132,8 +148,10 @@ def _contiguous(
     def start() -> Value:
         return origin if whole else _first_lane(h, mask)
 
-    first = _place(h, form, variant, start())
-    steps = h.vector("i32", (access.size * lane for lane in range(LANES)))
+    first = _place(h, form, variant, access.size, start())
+    unit = _unit(variant, access.size)
+    step = access.size // unit
+    steps = h.vector("i32", (step * lane for lane in range(LANES)))
     lows = load_row(row, origin, LANES)
 
     def all_active(lanes: Value, of: _Place) -> Value:
@@ -142,7 +160,7 @@ def _contiguous(
             lanes = lanes & load_row(high_row, origin, LANES).compare("eq", of.high)
         return (lanes.cast("i64", 0) & mask).compare("eq", mask)
 
-    lane_zero = first.low - (first.lane * access.size).trunc("i32")
+    lane_zero = first.low - (first.lane * step).trunc("i32")
     follow = all_active(lows.compare("eq", steps + lane_zero), first)
     if whole:
         follow = follow & mask.compare("eq", -1)
@@ -151,7 +169,11 @@ def _contiguous(
         length = (_last_lane(h, mask) - first.lane + 1) * access.size
     if form != "lds":
         # The low dwords must not wrap: only then do equal high dwords imply consecutive addresses.
-        follow = follow & (first.low.zext("i64") + length).compare("ule", 1 << 32)
+        if variant in ("g", "h"):
+            last = first.low.sext("i64") + (length if unit == 1 else length.binary("udiv", unit))
+            follow = follow & last.compare("sle", 1 << 31)
+        else:
+            follow = follow & (first.low.zext("i64") + length).compare("ule", 1 << 32)
     go, other = shortcut(h), f"other{h.fresh()}"
     h.branch_if(follow, go, other)
     h.block(go)
@@ -159,7 +181,7 @@ def _contiguous(
     move, slow = shortcut(h), f"slow{h.fresh()}"
     h.branch_if(inside, move, slow)
     h.block(move)
-    place = _place(h, form, variant, start())
+    place = _place(h, form, variant, access.size, start())
     before = (place.lane * access.size).trunc(place.address.element)
     run = host(place.address - before)
     if access.kind == "load":
@@ -169,7 +191,7 @@ def _contiguous(
     h.branch(done)
     h.block(other)
     if access.kind == "load" and access.size >= 4:
-        first = _place(h, form, variant, _first_lane(h, mask))
+        first = _place(h, form, variant, access.size, _first_lane(h, mask))
         same = all_active(lows.compare("eq", first.low.splat(LANES)), first)
         one = shortcut(h)
         h.branch_if(same, one, slow)
@@ -178,7 +200,7 @@ def _contiguous(
         spread = shortcut(h)
         h.branch_if(inside, spread, slow)
         h.block(spread)
-        source = host(_place(h, form, variant, _first_lane(h, mask)).address)
+        source = host(_place(h, form, variant, access.size, _first_lane(h, mask)).address)
         data = [source.at(4 * n).load("i32", align=1) for n in range(access.dwords)]
         lanes = h.exec_mask().cast("i1", LANES)
         for n, value in enumerate(data):
@@ -255,8 +277,8 @@ def read_pair(h: Handler) -> None:
     h.block(slow)
 
 
-def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
-    """Handles any addresses; faults if one is outside LDS."""
+def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
+    """Handles addresses in LDS; falls through to the list if one is outside."""
     offsets = h.operand(1)
     size = h.wave.at(state.LDS_SIZE).load("i64")
     room = size - access.size
@@ -265,13 +287,9 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
     inside = (load_row(offsets, origin, LANES) + constant).compare("ule", room.trunc("i32"))
     all_inside = (inside.cast("i64", 0) & mask).compare("eq", mask) & room.compare("sge", 0)
 
-    def outside() -> None:
-        _collect(h, "lds", variant, access.size)
-        # It finds the lane, and records the fault.
-        _call_resolver(h, "lds", access.size, 0)
-        h.stop(state.STATUS_FAULT, h.op)
-
-    h.when(~all_inside, outside)
+    good, slow = f"inside{h.fresh()}", f"outside{h.fresh()}"
+    h.branch_if(all_inside, good, slow)
+    h.block(good)
     base = h.wave.at(state.LDS_BASE).load("ptr")
     if access.kind == "load":
 
@@ -289,6 +307,7 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> None:
                 host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
 
         h.for_lanes(mask, put)
+    return slow
 
 
 def _collect(h: Handler, form: str, variant: str, size: int) -> None:
@@ -310,7 +329,7 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
         elif narrow:
             address = (load_row(low, first, CHUNK) + base).zext("i64")
         else:
-            address = load_row(low, first, CHUNK).zext("i64") + base
+            address = _offset(load_row(low, first, CHUNK), variant, size) + base
             if high is not None:
                 address = address + (load_row(high, first, CHUNK).zext("i64") << 32)
         list_of.at(first << 3).store(address, align=64)

@@ -10,10 +10,17 @@ from __future__ import annotations
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.semantics.base.access import ALIGNED, WRITES, Atomic, ScalarAccess
+from fly_run.emulator.semantics.base.access import (
+    ALIGNED,
+    BUFFER_WIDE,
+    WRITES,
+    Atomic,
+    ScalarAccess,
+)
 from fly_run.emulator.semantics.base.emit import Handler
 from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.semantics.memory.emit import host_of, starts
+from fly_run.emulator.semantics.memory.resolve_buffer import WideResource
 from fly_run.emulator.semantics.memory.transfer import SHORTCUT, exchange, shortcut
 
 
@@ -58,11 +65,13 @@ def _whole(h: Handler, access: ScalarAccess, address: Value) -> None:
 
 def _buffer(h: Handler, access: ScalarAccess, offset: Value) -> None:
     """Accesses the data whose offset is in range, dword by dword if not all are."""
-    resource = h.operand(1)
-    base = resource.load("i64") & 0xFFFF_FFFF_FFFC
+    resource, is_wide = h.operand(1), (h.extra() & BUFFER_WIDE).compare("ne", 0)
+    wide = WideResource.read(resource)
+    base = is_wide.select(wide.base & ~3, resource.load("i64") & 0xFFFF_FFFF_FFFC)
     stride = (resource.at(4).load("i32").lshr(16) & 0x3FFF).zext("i64")
     records = resource.at(8).load("i32").zext("i64")
     limit = stride.compare("eq", 0).select(records, records * stride)
+    limit = is_wide.select(wide.records, limit)
     size = access.size if access.atomic is None else access.atomic.size
 
     def holds(place: Value, length: int) -> Value:

@@ -13,6 +13,7 @@ from fly_run.emulator.semantics.memory.resolver import (
     BoundedResolver,
     Resolver,
     check_alignment,
+    cleared_sink,
     mapped,
     private_place,
 )
@@ -129,6 +130,11 @@ def _resolve_global() -> Function:
         flat = f.has(FLAT)
         shared = flat & upper.compare("eq", state.SHARED_APERTURE)
         private = flat & upper.compare("eq", state.PRIVATE_APERTURE)
+        base = f.wave.at(state.PRIVATE_BASE).load("i64")
+        named = address.lshr(state.GLOBAL_SCRATCH_SHIFT).compare(
+            "eq", base.lshr(state.GLOBAL_SCRATCH_SHIFT)
+        )
+        named = flat & base.compare("ne", 0) & named
         after = f"next{f.fresh()}"
 
         def in_shared() -> None:
@@ -142,8 +148,16 @@ def _resolve_global() -> Function:
             place.store(private_place(f, lane, lower))
             f.branch(after)
 
+        def in_named() -> None:
+            """The address names a lane of this wave."""
+            owner = address.lshr(state.GLOBAL_SCRATCH_LANE) & 31
+            offset = (address - base) & ((1 << state.GLOBAL_SCRATCH_LANE) - 1)
+            place.store(private_place(f, lane, offset, owner))
+            f.branch(after)
+
         f.when(shared, in_shared)
         f.when(private, in_private)
+        f.when(named, in_named)
         place.store(mapped(f, lane, address, f.size))
         f.branch(after)
         f.block(after)
@@ -205,9 +219,19 @@ def _resolve_bounded(space: str) -> Function:
         if space == "scratch":
             place.store(private_place(f, lane, offset))
             return
+        own = (offset - f.op.at(state.OP_IMMEDIATE).load("i64")) & 0xFFFF_FFFF
+        after = f"next{f.fresh()}"
+
+        def masked() -> None:
+            place.store(cleared_sink(f, lane).convert("ptrtoint", "i64"))
+            f.branch(after)
+
+        f.when(own.compare("eq", state.LDS_MASKED), masked)
         good = offset.compare("ult", limit) & f.size.compare("ule", limit - offset)
         f.fault_unless(good, "lds", lane, offset)
         place.store(base + offset)
+        f.branch(after)
+        f.block(after)
 
     f.for_lanes(mask, resolve)
     f.ret(f.constant("i1", 1))

@@ -11,6 +11,11 @@ stride): the index must be below NUM_RECORDS. Private (the lane's number is adde
 index): no check, and the offset has 32 bits and wraps. Raw (otherwise): each dword's place must be
 below NUM_RECORDS, in bytes. The scalar offset is not checked. A load out of range gives 0, a store
 is dropped; a raw access is checked per dword.
+
+gfx1250's resources have other fields: 57 bits of base, 45 of NUM_RECORDS, which always counts
+bytes, and a stride with a scale (LLVM: lowerPointerAsRsrcIntrin; the upper fields are those of
+rocjitsu's decode_buffer_resource). Every access is checked like a raw one; if the resource says so,
+the offset without the index must also be within the stride. How it swizzles is not documented.
 """
 
 from __future__ import annotations
@@ -19,16 +24,50 @@ from dataclasses import dataclass
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.semantics.base.access import ALIGNED, BUFFER_INDEX, BUFFER_OFFSET, WRITES
+from fly_run.emulator.semantics.base.access import (
+    ALIGNED,
+    BUFFER_INDEX,
+    BUFFER_OFFSET,
+    BUFFER_WIDE,
+    WRITES,
+)
 from fly_run.emulator.semantics.base.emit import ROW
 from fly_run.emulator.semantics.memory.resolver import (
     Resolver,
     check_alignment,
+    cleared_sink,
     mapped,
     private_place,
 )
 
 ELEMENT = 4  # size in bytes of an element of a swizzled buffer
+SCALES = (1, 4, 8, 32)  # of the stride in gfx1250's resources
+
+
+@dataclass(frozen=True)
+class WideResource:
+    """The fields of gfx1250's resource, each an i64 unless noted."""
+
+    base: Value
+    stride: Value
+    records: Value
+    swizzled: Value  # i1
+    within_stride: Value  # i1: the offset without the index is checked against the stride
+
+    @staticmethod
+    def read(place: Value) -> WideResource:
+        low, high = (place.at(8 * n).load("i64", align=4) for n in range(2))
+        scale = high.lshr(58) & 3
+        factor = scale.like(SCALES[0])
+        for number, times in enumerate(SCALES[1:], 1):
+            factor = scale.compare("eq", number).select(times, factor)
+        return WideResource(
+            base=low & (1 << 57) - 1,
+            stride=(high.lshr(44) & 0x3FFF) * factor,
+            records=low.lshr(57) | (high & (1 << 38) - 1) << 7,
+            swizzled=(high.lshr(60) & 1).compare("ne", 0),
+            within_stride=(high.lshr(61) & 1).compare("ne", 0),
+        )
 
 
 @dataclass(frozen=True)
@@ -41,9 +80,30 @@ class Resource:
     swizzled: Value  # i1
     index_stride: Value  # number of contiguous indices
     adds_lane: Value  # i1
+    within_stride: Value  # i1
+    unknown: Value  # i1: it swizzles in a way that is not documented
 
     @staticmethod
-    def read(place: Value) -> Resource:
+    def read(place: Value, is_wide: Value) -> Resource:
+        """Reads either kind."""
+        usual, wide = Resource._usual(place), WideResource.read(place)
+
+        def either(name: str) -> Value:
+            return is_wide.select(getattr(wide, name), getattr(usual, name))
+
+        return Resource(
+            base=either("base"),
+            stride=either("stride"),
+            records=either("records"),
+            swizzled=usual.swizzled & ~is_wide,
+            index_stride=usual.index_stride,
+            adds_lane=usual.adds_lane & ~is_wide,
+            within_stride=wide.within_stride & is_wide,
+            unknown=wide.swizzled & is_wide,
+        )
+
+    @staticmethod
+    def _usual(place: Value) -> Resource:
         words = [place.at(4 * n).load("i32").zext("i64") for n in range(4)]
         adds_lane = (words[3] & (1 << 23)).compare("ne", 0)
         # With ADD_TID_ENABLE the data format field holds bits 17:14 of the stride.
@@ -55,6 +115,8 @@ class Resource:
             swizzled=words[1].lshr(31).compare("ne", 0),
             index_stride=words[2].like(8) << (words[3].lshr(21) & 3),
             adds_lane=adds_lane,
+            within_stride=adds_lane,  # `read` replaces these
+            unknown=adds_lane,
         )
 
     def place(self, index: Value, offset: Value) -> Value:
@@ -89,17 +151,19 @@ class BufferAccess:
         )
         self.size = size
         self.scalar = scalar.load("i32").zext("i64")
-        self.resource = Resource.read(resource)
+        kinds = op.at(state.OP_EXTRA).load("i32")
+        self._wide = (kinds & BUFFER_WIDE).compare("ne", 0)
+        self.resource = Resource.read(resource, self._wide)
         # Private memory (gfx90a) has its own resource, recognised by its base.
         high = self.resource.base.lshr(32)
         self.private = high.compare("eq", state.SCRATCH_BUFFER >> 32)
-        kinds = op.at(state.OP_EXTRA).load("i32")
         self._has_index = (kinds & BUFFER_INDEX).compare("ne", 0)
         self._has_offset = (kinds & BUFFER_OFFSET).compare("ne", 0)
         # If there are both, the offset follows the index.
         self._second = self._vector.at(self._has_index.select(self.scalar.like(ROW), 0))
         self._constant = op.at(state.OP_IMMEDIATE).load("i64")
-        self.structured = self._has_index & self.resource.stride.compare("ne", 0)
+        strided = self._has_index & self.resource.stride.compare("ne", 0)
+        self.structured = strided & ~self._wide
         self.unchecked = self.resource.adds_lane & ~self._has_index
 
     def lane(self, lane: Value) -> Lane:
@@ -115,6 +179,11 @@ class BufferAccess:
         place = resource.place(index, offset)
         room = resource.records - place
         below = place.compare("ult", resource.records)
+        inner = resource.stride - offset
+        room = resource.within_stride.select(
+            room.function.intrinsic("llvm.umin", room, inner), room
+        )
+        below = below & (~resource.within_stride | offset.compare("ult", resource.stride))
         raw = below & self.size.compare("ule", room)
         inside = self.structured.select(index.compare("ult", resource.records), raw)
         inside = self.unchecked | inside
@@ -131,6 +200,7 @@ def resolve_buffer() -> Resolver:
     def resolve(lane: Value) -> None:
         place = f.address(lane)
         own = access.lane(lane)
+        f.fault_unless(~access.resource.unknown, "swizzled", lane, access.resource.base)
         after = f"next{f.fresh()}"
 
         def in_private() -> None:
@@ -141,7 +211,7 @@ def resolve_buffer() -> Resolver:
         f.when(access.private, in_private)
 
         def outside() -> None:
-            sink = _cleared_sink(f, lane)
+            sink = cleared_sink(f, lane)
             partly = per_dword & own.below
             f.when(partly, lambda: _some_dwords(f, lane, own, sink))
             zeros = f.wave.at(state.ZEROS).convert("ptrtoint", "i64")
@@ -158,14 +228,6 @@ def resolve_buffer() -> Resolver:
     f.for_lanes(f.exec_mask(), resolve)
     f.ret(f.constant("i1", 1))
     return f
-
-
-def _cleared_sink(f: Resolver, lane: Value) -> Value:
-    """Returns 16 bytes for the lane, which absorb stores out of range."""
-    own = f.wave.at(state.SINK).at(lane << 4)
-    own.store(f.constant("i64", 0))
-    own.at(8).store(f.constant("i64", 0))
-    return own
 
 
 def _some_dwords(f: Resolver, lane: Value, own: Lane, sink: Value) -> None:

@@ -76,9 +76,19 @@ def mapped(f: Resolver, lane: Value, address: Value, size: Value) -> Value:
     return address + region.at(state.REGION_DELTA).load("i64")
 
 
-def private_place(f: Resolver, lane: Value, offset: Value) -> Value:
-    """Returns the host address (i64) of a lane's private offset, after checking it."""
+def private_place(f: Resolver, lane: Value, offset: Value, owner: Value | None = None) -> Value:
+    """Returns the host address (i64) of an offset in the private memory of a lane, `lane`'s own or
+    `owner`'s, after checking it."""
     limit = f.wave.at(state.SCRATCH_SIZE).load("i64")
     good = offset.compare("ult", limit) & f.size.compare("ule", limit - offset)
     f.fault_unless(good, "scratch", lane, offset)
-    return f.wave.at(state.SCRATCH_BASE).load("i64") + lane * limit + offset
+    own = lane if owner is None else owner
+    return f.wave.at(state.SCRATCH_BASE).load("i64") + own * limit + offset
+
+
+def cleared_sink(f: Resolver, lane: Value) -> Value:
+    """Returns 16 bytes for the lane, all 0, which absorb stores out of range."""
+    own = f.wave.at(state.SINK).at(lane << 4)
+    own.store(f.constant("i64", 0))
+    own.at(8).store(f.constant("i64", 0))
+    return own

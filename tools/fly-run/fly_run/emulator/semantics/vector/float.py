@@ -53,6 +53,9 @@ def operations() -> Iterator[Operation]:
             # LLVM's names are v_fmamk_f32, v_madak_f32.
             types = "float = float, float, float"
             yield valu(f"v_{name}{kind}_f32", types, body, kinds=WITH_LITERAL[kind][:1])
+    for kind in ("mk", "ak"):  # gfx1250
+        types, kinds = "double = double, double, double", WITH_LITERAL[kind]
+        yield valu(f"v_fma{kind}_f64", types, fused, chunk=16, kinds=kinds)
     for kind in ("mk", "ak"):
         types = "half = half, half, half"
         options = {"keeps_high": True, "kinds": WITH_LITERAL[kind]}

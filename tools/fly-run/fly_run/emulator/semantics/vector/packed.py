@@ -87,6 +87,8 @@ FLOAT: dict[str, Body] = {
     "fma_f16": valu_float.of("half", valu_float.fused),
     "min_f16": of_two(picking("min")),
     "max_f16": of_two(picking("max")),
+    "min3_num_f16": of_three(picking("min"), picking("min")),
+    "max3_num_f16": of_three(picking("max"), picking("max")),
     "minimum3_f16": of_three(propagating("min"), propagating("min")),
     "maximum3_f16": of_three(propagating("max"), propagating("max")),
 }

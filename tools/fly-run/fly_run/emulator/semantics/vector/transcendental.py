@@ -24,6 +24,9 @@ def operations() -> Iterator[Operation]:
     for name, body in FUNCTIONS.items():
         yield valu(f"v_{name}_f32", "float = float", _in_double(body), chunk=CHUNK)
         yield valu(f"v_{name}_f16", "half = half", _in_double(body), chunk=CHUNK)
+    # gfx1250
+    yield valu("v_tanh_f32", "float = float", _in_double(tanh), chunk=CHUNK)
+    yield valu("v_tanh_f16", "half = half", _in_double(tanh), chunk=CHUNK)
     for name in ("exp", "log"):
         # Low-precision versions, on hardware that still has them.
         body = _in_double(FUNCTIONS[name])
@@ -132,6 +135,25 @@ FUNCTIONS: dict[str, Body] = {
     "cos": _turns(cosine=True),
     "rsq": lambda k, x: 1.0 / k.handler.intrinsic("llvm.sqrt", x),
 }
+
+# |x| below this: a series; e^2x - 1 would lose digits.
+SMALL = 0.125
+
+
+def tanh(k: Lanes, x: Value) -> Value:
+    """(e^2x - 1) / (e^2x + 1), and by the series x - x^3/3 + … near 0 (2^-48)."""
+    f = k.handler
+    square = x * x
+    terms = [1, -1 / 3, 2 / 15, -17 / 315, 62 / 2835, -1382 / 155925, 21844 / 6081075]
+    series = x * _horner(square, [float(term) for term in terms])
+    # Beyond 22 the result is 1 in f32 already.
+    bounded = f.intrinsic("llvm.minnum", f.intrinsic("llvm.fabs", x), x.like(40.0))
+    power = _exp2(k, bounded * (2.0 / math.log(2.0)))
+    size = (power - 1.0) / (power + 1.0)
+    large = f.intrinsic("llvm.copysign", size, x)
+    small = f.intrinsic("llvm.fabs", x).compare("olt", SMALL)
+    return x.is_nan().select(x, small.select(series, large))
+
 
 DIRECT: dict[str, Body] = {
     "rcp": lambda k, x: 1.0 / x,

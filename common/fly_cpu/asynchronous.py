@@ -1,0 +1,112 @@
+"""mbarriers, copies by TMA and cp.async, fences, registers of a warp group: calls of the runtime.
+
+Each function has one more parameter than the intrinsic, the number of the place in the code. Copies
+of cp.async are made at once. What only orders accesses, or only says how many registers a thread
+has, does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fly_cpu.tensor_maps import MOST_MODES
+
+_NOTHING = {
+    "fence.mbarrier_init.release.cluster": "",
+    "fence.proxy.async.shared_cta": "",
+    "wgmma.fence.sync.aligned": "",
+    "wgmma.commit_group.sync.aligned": "",
+    "setmaxnreg.inc.sync.aligned.u32": "i32 %count",
+    "setmaxnreg.dec.sync.aligned.u32": "i32 %count",
+    "prefetch.tensormap.p0": "ptr %map",
+    "cp.async.bulk.commit.group": "",
+    "cp.async.commit.group": "",
+    "cp.async.wait.group": "i32 %groups",
+    "mbarrier.inval.shared": "ptr addrspace(3) %at",
+}
+
+
+def _function(name: str, result: str, parameters: str, body: str) -> tuple[str, str]:
+    given = f"{parameters}, i32 %site" if parameters else "i32 %site"
+    head = f"define internal {result} @fly.nvvm.{name}({given}) noinline nounwind {{\n"
+    return name, f"{head}{body.strip(chr(10))}\n}}\n"
+
+
+def _address(name: str) -> str:
+    return f"  %{name}.64 = ptrtoint ptr addrspace(3) %{name} to i64\n"
+
+
+def _mbarriers() -> Iterator[tuple[str, str]]:
+    at = "ptr addrspace(3) %at"
+    yield _function(
+        "mbarrier.init.shared",
+        "void",
+        f"{at}, i32 %count",
+        _address("at")
+        + "  call void @fly.mbarrier.init(i64 %at.64, i32 %count, i32 %site)\n  ret void",
+    )
+    arrive = """  %count.64 = zext i32 %count to i64
+  %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 %count.64, i64 0, i32 %site)
+  ret i64 %word"""
+    name = "mbarrier.arrive.scope.cta.space.cta"
+    yield _function(name, "i64", f"{at}, i32 %count", _address("at") + arrive)
+    expect = """  %bytes.64 = zext i32 %bytes to i64
+  %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 1, i64 %bytes.64, i32 %site)
+  ret i64 %word"""
+    name = "mbarrier.arrive.expect.tx.scope.cta.space.cta"
+    yield _function(name, "i64", f"{at}, i32 %bytes", _address("at") + expect)
+    wait = "  call void @fly.mbarrier.wait(i64 %at.64, i32 %parity, i32 %site)\n  ret i1 true"
+    name = "mbarrier.try.wait.parity.scope.cta.space.cta"
+    yield _function(name, "i1", f"{at}, i32 %parity", _address("at") + wait)
+
+
+def _tiles() -> Iterator[tuple[str, str]]:
+    for rank in range(1, MOST_MODES + 1):
+        own = ", ".join(f"i32 %c{mode}" for mode in range(rank))
+        given = ", ".join(f"i32 {f'%c{m}' if m < rank else 0}" for m in range(MOST_MODES))
+        load = f"""  %shared.64 = ptrtoint ptr addrspace(7) %shared to i64
+  %barrier.64 = ptrtoint ptr addrspace(3) %barrier to i64
+  call void @fly.tile(ptr %map, i64 %shared.64, {given}, i64 %barrier.64, i32 %site)
+  ret void"""
+        yield _function(
+            f"cp.async.bulk.tensor.g2s.tile.{rank}d",
+            "void",
+            f"ptr addrspace(7) %shared, ptr addrspace(3) %barrier, ptr %map, {own}, i16 %blocks,"
+            " i64 %hint, i1 %multicast, i1 %hinted, i32 %group",
+            load,
+        )
+        store = f"""  %shared.64 = ptrtoint ptr addrspace(3) %shared to i64
+  call void @fly.tile(ptr %map, i64 %shared.64, {given}, i64 0, i32 %site)
+  ret void"""
+        yield _function(
+            f"cp.async.bulk.tensor.s2g.tile.{rank}d",
+            "void",
+            f"ptr addrspace(3) %shared, ptr %map, {own}, i64 %hint, i1 %hinted",
+            store,
+        )
+    for form in ("", ".read"):
+        body = "  call void @fly.finish_copies()\n  ret void"
+        yield _function(f"cp.async.bulk.wait.group{form}", "void", "i32 %groups", body)
+
+
+def _elements() -> Iterator[tuple[str, str]]:
+    for cached, size in (("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)):
+        body = f"""  %to.64 = ptrtoint ptr addrspace(3) %to to i64
+  %from.64 = ptrtoint ptr addrspace(1) %from to i64
+  call void @fly.write(i64 %to.64, i64 {size}, i64 {size - 1}, i32 %site)
+  call void @fly.read(i64 %from.64, i64 {size}, i64 {size - 1}, i32 %site)
+  %value = load i{8 * size}, ptr addrspace(1) %from, align {size}
+  store i{8 * size} %value, ptr addrspace(3) %to, align {size}
+  ret void"""
+        name = f"cp.async.{cached}.shared.global.{size}"
+        yield _function(name, "void", "ptr addrspace(3) %to, ptr addrspace(1) %from", body)
+
+
+def table() -> dict[str, str]:
+    """The functions by the intrinsics' names without `llvm.nvvm.`."""
+    found = {
+        name: _function(name, "void", given, "  ret void")[1] for name, given in _NOTHING.items()
+    }
+    for maker in (_mbarriers, _tiles, _elements):
+        found |= dict(maker())
+    return found

@@ -1,0 +1,1 @@
+"""Instructions of NVIDIA's GPUs."""

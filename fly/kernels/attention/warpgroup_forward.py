@@ -1,0 +1,321 @@
+"""Attention on Hopper by TMA and wgmma: softmax(scale · Q·Kᵀ)·V, and the logarithms of the sums.
+
+A block takes 128 queries of a head. One thread of its first warp group copies the queries, and
+tiles of keys and values to two rings of buffers in shared memory. The other two warp groups have 64
+queries each. A group multiplies the next tile of keys while the values of the one before are
+multiplied, and computes softmax in registers: sums of Q·Kᵀ lie as the operand of ·V has to.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from fly_backend.choice import choose, row_of
+from fly_trace.values.dtypes import EVERY
+
+import fly
+import fly.expr as fx
+from fly.kernels.approximations import LOG2_E, exp2, log2
+from fly.kernels.attention.problem import Keys, Problem, Queries, empty_like
+
+ROWS, THREADS, GROUPS = 64, 128, 2  # queries and threads of a warp group; those that multiply
+KEYS = 128  # of a tile
+STAGES = 2
+ROW = 128  # bytes of a row of a tile in shared memory
+FEW, MANY = 24, 240  # registers of a thread that copies, and of one that multiplies
+BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
+CACHED = 24 << 20  # bytes of keys and values of heads that blocks work on together
+CHUNK = 64  # elements of a query's result that are stored together
+
+
+def has_warpgroups() -> bool:
+    """Whether the target has wgmma."""
+    return row_of(choose()).family == "Hopper"
+
+
+class Tiles(NamedTuple):
+    """The layouts in shared memory, and the multiplications: of queries and keys, of weights and
+    values."""
+
+    queries: object
+    keys: object
+    results: object
+    scores: object
+    outputs: object
+
+
+def tiles(element, d):
+    dtype = EVERY[element]
+    one = fx.make_layout((GROUPS, 1, 1), (1, 0, 0))
+    scores = fx.make_mma_atom(fx.nvvm.WGMMA(KEYS, dtype))
+    outputs = fx.make_mma_atom(fx.nvvm.WGMMA(d, dtype, a_in_registers=True))
+    return Tiles(
+        fx.nvvm.tile_layout(dtype, (GROUPS * ROWS, d), 1, ROW),
+        fx.nvvm.tile_layout(dtype, (KEYS, d), 1, ROW),
+        fx.nvvm.tile_layout(dtype, (ROWS, CHUNK), 1, ROW),
+        fx.make_tiled_mma(scores, one),
+        fx.make_tiled_mma(outputs, one),
+    )
+
+
+class Rows:
+    """The softmax of a thread's two rows: the bound of scores, and the sum of weights so far."""
+
+    def __init__(self, scale):
+        self.factor = scale * LOG2_E
+        self.bound = fx.make_rmem_tensor(2, fx.Float32)
+        self.total = fx.make_rmem_tensor(2, fx.Float32)
+
+    def start(self):
+        self.bound.fill(float("-inf"))
+        self.total.fill(0)
+
+    def weigh(self, s):
+        """Replaces scores by weights; returns the factors of the sums so far."""
+        count = int(fx.size(s))
+        shrink = []
+        for r in fx.range_constexpr(2):
+            own = [i for i in range(count) if i // 2 % 2 == r]
+            most = self.bound[r]
+            for i in own:
+                most = fx.maxnumf(most, s[i])
+            for distance in (1, 2):
+                most = fx.maxnumf(most, fx.shuffle_xor(most, distance, 32))
+            zero = fx.where(most == float("-inf"), 0.0, most * self.factor)
+            shrink.append(exp2(self.bound[r] * self.factor - zero))
+            total = self.total[r] * shrink[r]
+            for i in own:
+                weight = exp2(fx.fma(s[i], self.factor, -zero))
+                s[i] = weight
+                total += weight
+            self.bound[r], self.total[r] = most, total
+        return shrink
+
+
+def scaled(o, factors):
+    for i in fx.range_constexpr(int(fx.size(o))):
+        o[i] = o[i] * factors[i // 2 % 2]
+
+
+class Schedule:
+    """The tiles of queries, in the order in which blocks take them: of as many heads as have their
+    keys and values in the L2 cache together, those with most keys first."""
+
+    def __init__(self, batches, heads, kv_heads, queries, keys, problem):
+        self.rows, self.every = fx.ceildiv(queries, GROUPS * ROWS), batches * heads
+        self.count = self.every * self.rows
+        self.near = fx.max(1, CACHED // (4 * problem.d) // keys)
+        if problem.causal:  # enough tiles for blocks to have equally many keys
+            self.near = fx.max(self.near, 4 * BLOCKS // self.rows)
+        self.heads, self.kv_heads = heads, kv_heads
+        self.queries, self.keys, self.causal = queries, keys, problem.causal
+
+    def place(self, number):
+        """Batch, head of queries and of keys, first query, and tiles of keys of a tile."""
+        part, number = divmod(number, self.near * self.rows)
+        row, number = divmod(number, fx.min(self.near, self.every - part * self.near))
+        batch, head = divmod(part * self.near + number, self.heads)
+        first = (self.rows - 1 - row) * (GROUPS * ROWS)
+        end = self.keys_of(first + GROUPS * ROWS - 1)
+        return batch, head, head * self.kv_heads // self.heads, first, fx.ceildiv(end, KEYS)
+
+    def keys_of(self, query):
+        """How many keys a query sees; 1 for those of none, whose weights are 0."""
+        if not self.causal:
+            return self.keys
+        return fx.max(1, fx.min(self.keys, query + 1 + self.keys - self.queries))
+
+
+@fly.kernel
+def warpgroup_attention_kernel(
+    Q,
+    K,
+    V,
+    Out,
+    Lse: fx.Tensor,
+    batches: fx.Int32,
+    heads: fx.Int32,
+    kv_heads: fx.Int32,
+    queries: fx.Int32,
+    keys: fx.Int32,
+    scale: fx.Float32,
+    element: fx.Constexpr[str],
+    problem: fx.Constexpr[Problem],
+):
+    layouts, dtype = tiles(element, problem.d), EVERY[element]
+    tiles_q = fx.nvvm.SharedTiles(dtype, layouts.queries, STAGES)
+    tiles_k = fx.nvvm.SharedTiles(dtype, layouts.keys, STAGES)
+    tiles_v = fx.nvvm.SharedTiles(dtype, layouts.keys, STAGES)
+    buffers = fx.nvvm.SharedTiles(dtype, layouts.results, GROUPS * problem.d // CHUNK)
+    ring_q = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
+    ring_k = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
+    ring_v = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
+    group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
+    schedule = Schedule(batches, heads, kv_heads, queries, keys, problem)
+    turn, count = fx.Int32(0), fx.Int32(0)  # tiles of queries, and of keys, so far
+
+    if group == 0:
+        fx.nvvm.set_registers(FEW, more=False)
+        if thread == 0:
+            for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+                batch, head, kv_head, first, steps = schedule.place(tile)
+                own = ring_q.fill(turn, Q.nbytes)
+                fx.nvvm.tma_load(Q, (batch, head, first, 0), tiles_q[own.stage], own.barrier)
+                turn += 1
+                for step in range(steps):
+                    at = (batch, kv_head, step * KEYS, 0)
+                    slot = ring_k.fill(count, K.nbytes)
+                    fx.nvvm.tma_load(K, at, tiles_k[slot.stage], slot.barrier)
+                    slot = ring_v.fill(count, V.nbytes)
+                    fx.nvvm.tma_load(V, at, tiles_v[slot.stage], slot.barrier)
+                    count += 1
+    else:
+        fx.nvvm.set_registers(MANY, more=True)
+        consumer = group - 1
+        scores, outputs = layouts.scores, layouts.outputs
+        own_scores = scores.get_slice(consumer * THREADS)
+        own_outputs = outputs.get_slice(consumer * THREADS)
+        s = fx.make_rmem_tensor(fx.nvvm.accumulators(scores), fx.Float32)
+        o = fx.make_rmem_tensor(fx.nvvm.accumulators(outputs), fx.Float32)
+        weights = fx.make_rmem_tensor(fx.nvvm.operand_a(outputs, KEYS), dtype)
+        rows = Rows(scale)
+
+        def start_scores(number, tile_q):
+            b = own_scores.partition_B(tiles_k[ring_k.wait(number).stage])
+            s.fill(0)
+            fx.nvvm.wgmma_fence()
+            fx.gemm(scores, s, own_scores.partition_A(tile_q), b, s)
+            fx.nvvm.wgmma_commit()
+
+        def start_outputs(number):
+            tile = tiles_v[ring_v.wait(number).stage]
+            v = fx.make_view(fx.get_iter(tile), fx.select(fx.get_layout(tile), (1, 0)))
+            fx.nvvm.wgmma_fence()
+            fx.gemm(outputs, o, weights, own_outputs.partition_B(v), o)
+            fx.nvvm.wgmma_commit()
+
+        def mask(step, place, first):
+            if (step + 1) * KEYS > schedule.keys_of(first):
+                for i in fx.range_constexpr(int(fx.size(s))):
+                    query, key = place[i].unpack()
+                    limit = fx.min(keys, query + 1 + keys - queries) if problem.causal else keys
+                    s[i] = fx.where(key + step * KEYS < limit, s[i], float("-inf"))
+
+        def keep_weights():
+            fx.make_view(fx.get_iter(weights), s.layout).store(s.load().to(dtype))
+
+        for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+            batch, head, _, first, steps = schedule.place(tile)
+            place = own_places(scores, consumer, thread, first)
+            first += consumer * ROWS
+            tile_q = tiles_q[ring_q.wait(turn).stage]
+            rows.start()
+            o.fill(0)
+            start_scores(count, tile_q)
+            fx.nvvm.wgmma_wait(0, s)
+            if thread == 0:
+                ring_k.release(count)
+            mask(0, place, first)
+            rows.weigh(s)
+            keep_weights()
+            for step in range(1, steps):
+                start_scores(count + step, tile_q)
+                start_outputs(count + step - 1)
+                fx.nvvm.wgmma_wait(1, s)
+                if thread == 0:
+                    ring_k.release(count + step)
+                mask(step, place, first)
+                shrink = rows.weigh(s)
+                if problem.d == 128:  # heads of 64 leave less time between the waits
+                    fx.nvvm.wait_after(rows.total[0] + rows.total[1])
+                fx.nvvm.wgmma_wait(0, s, o)
+                if thread == 0:
+                    ring_v.release(count + step - 1)
+                scaled(o, shrink)
+                keep_weights()
+            count += steps
+            if thread == 0:
+                ring_q.release(turn)
+            turn += 1
+            start_outputs(count - 1)
+            fx.nvvm.wgmma_wait(0, o)
+            if thread == 0:
+                ring_v.release(count - 1)
+            finish(
+                o, rows, place, buffers, Out, Lse, consumer, (batch, head, first), queries, dtype
+            )
+        if thread == 0:
+            fx.nvvm.tma_wait(0)
+
+
+def own_places(product, consumer, thread, first):
+    """Query and key of each of a thread's scores."""
+    places = fx.make_view((first, 0), fx.make_identity_layout((GROUPS * ROWS, KEYS)))
+    return product.get_slice(consumer * THREADS + thread).partition_C(places)
+
+
+def finish(o, rows, place, buffers, Out, Lse, consumer, at, queries, dtype):
+    """Divides a group's sums by those of weights, and stores them through shared memory."""
+    thread = fx.thread_idx.x % THREADS
+    batch, head, first = at
+    inverse = []
+    for r in fx.range_constexpr(2):
+        total = rows.total[r]
+        for distance in (1, 2):
+            total += fx.shuffle_xor(total, distance, 32)
+        inverse.append(fx.where(total == 0.0, 0.0, 1.0 / total))
+        query, _ = place[2 * r].unpack()
+        if (thread % 4 == 0) & (query < queries):
+            lse = (rows.bound[r] * rows.factor + log2(total)) * (1 / LOG2_E)
+            Lse[batch, head, query] = fx.where(total == 0.0, float("-inf"), lse)
+    scaled(o, inverse)
+    product = fx.make_tiled_mma(
+        fx.make_mma_atom(fx.nvvm.WGMMA(CHUNK, dtype)), fx.make_layout((1, 1, 1), (0, 0, 0))
+    )
+    form = fx.nvvm.accumulators(product)
+    atom = fx.make_copy_atom(fx.nvvm.StoreMatrix(4), dtype)
+    write = fx.make_tiled_copy_C(atom, product).get_slice(thread)
+    count = int(fx.size(form))
+    chunks = int(fx.size(o)) // count
+    for chunk in fx.range_constexpr(chunks):
+        some = fx.make_view(fx.get_iter(o) + chunk * count, form)
+        held = fx.make_fragment_like(some, dtype)
+        held.store(some.load().to(dtype))
+        if chunk == 0:
+            if thread == 0:
+                fx.nvvm.tma_wait(0)  # the buffers may still be read
+            fx.nvvm.barrier_sync(consumer + 1, THREADS)
+        buffer = buffers[consumer * chunks + chunk]
+        fx.copy(atom, write.retile(held), write.partition_D(buffer))
+    fx.nvvm.fence_async()
+    fx.nvvm.barrier_sync(consumer + 1, THREADS)
+    if thread == 0:
+        for chunk in fx.range_constexpr(chunks):
+            buffer = buffers[consumer * chunks + chunk]
+            fx.nvvm.tma_store(buffer, Out, (batch, head, first, chunk * CHUNK))
+        fx.nvvm.tma_commit()
+
+
+@fly.jit
+def warpgroup_attention(
+    Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Constexpr[Problem]
+):
+    """As `forward.attention`, for tensors of which TMA can copy tiles."""
+    batches, heads, queries = Q.shape[0], Q.shape[1], Q.shape[2]
+    Out = empty_like(Q)
+    Lse = fx.empty((batches, heads, queries), fx.Float32)
+    layouts = tiles(Q.dtype.name, problem.d)
+    maps = [
+        fx.nvvm.tensor_map(X, layout)
+        for X, layout in (
+            (Q, layouts.queries),
+            (K, layouts.keys),
+            (V, layouts.keys),
+            (Out, layouts.results),
+        )
+    ]
+    kv_heads, keys, blocks = K.shape[1], K.shape[2], fx.ceildiv(queries, GROUPS * ROWS)
+    warpgroup_attention_kernel(
+        *maps, Lse, batches, heads, kv_heads, queries, keys, scale, Q.dtype.name, problem
+    ).launch(grid=fx.min(batches * heads * blocks, BLOCKS), block=(1 + GROUPS) * THREADS)
+    return Out, Lse

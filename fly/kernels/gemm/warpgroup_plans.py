@@ -1,0 +1,144 @@
+"""When and how matrices are multiplied by TMA and wgmma, decided by the host from arrays and the
+target."""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any, NamedTuple
+
+from fly_backend.choice import choose, row_of
+from fly_numerics.element_types import ELEMENT_TYPES
+
+from fly.kernels.arrays import address, contiguous, strides
+from fly.kernels.gemm.epilogue import Epilogue
+from fly.kernels.gemm.plans import element_type
+
+ROW = 128  # bytes of a row of a tile in shared memory
+THREADS = 128  # of a warp group
+GROUPS = 2  # of them that multiply
+ROWS = 64  # of C that one of them has
+ALIGNMENT = 16  # bytes: of tensors that TMA copies, and of their rows
+ELEMENTS = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
+RESULTS = ("f16", "bf16", "f32")
+BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
+STAGES = {256: 4, 128: 6}  # columns of a tile → buffers that fit
+BAND = 16
+# Steps along K that take as long as what a tile costs beside them, and how much longer a step of
+# half the columns takes than half a step: measured on an H200.
+TILE_STEPS, NARROW = 8, 1.08
+MOST_EXTENT = 1 << 31
+
+
+class WarpgroupPlan(NamedTuple):
+    """element, out: the types of operands and of what the kernel stores. columns: of a tile of C.
+    stages: buffers. a_along_k, b_along_k: whether the operand's values of K are adjacent in memory.
+    pad_a, pad_b: whether the operand is copied first, because TMA could not copy its tiles.
+    tma_store: whether C's rows begin at multiples of 16 bytes. splits: the parts of K that
+    different blocks take. band: the rows of tiles that blocks go through together. blocks: those
+    that run at once."""
+
+    element: str
+    out: str
+    columns: int = 256
+    stages: int = STAGES[256]
+    a_along_k: bool = True
+    b_along_k: bool = True
+    pad_a: bool = False
+    pad_b: bool = False
+    tma_store: bool = True
+    splits: int = 1
+    band: int = BAND
+    blocks: int = BLOCKS
+
+    @property
+    def rows(self) -> int:
+        return GROUPS * ROWS
+
+    @property
+    def depth(self) -> int:
+        """The extent of tiles along K."""
+        return ROW * 8 // ELEMENT_TYPES[self.element].bits
+
+    @property
+    def chunk(self) -> int:
+        """The columns of C that are stored together."""
+        return ROW * 8 // ELEMENT_TYPES[self.out].bits
+
+
+def multiplies(a: Any, b: Any, epilogue: Epilogue, tf32: bool) -> bool:
+    """Whether the target multiplies `a`, batches × M × K, and `b`, batches × K × N, so: it has
+    wgmma, and the types are those of its operands; f32 only if it may be rounded (`tf32`)."""
+    element = element_type(a.dtype).name
+    if element not in (*ELEMENTS, *("f32",) * tf32) or epilogue.out not in RESULTS:
+        return False
+    extents = (a.shape[0], a.shape[1], b.shape[2], a.shape[2])
+    if 0 in extents or max(extents) >= MOST_EXTENT:
+        return False
+    return row_of(choose()).family == "Hopper"
+
+
+def readable(x: Any, along_k: int) -> Any:
+    """An operand as wgmma reads it: only elements of 16 bits may be adjacent across K."""
+    if x.itemsize == 2 or strides(x)[along_k] == 1 or x.shape[along_k] == 1:
+        return x
+    return contiguous(x.swapaxes(along_k, 2)).swapaxes(along_k, 2)
+
+
+def warpgroup_plan(a: Any, b: Any, epilogue: Epilogue, splits: int | None = None) -> WarpgroupPlan:
+    """The plan for operands that are `readable`; into `splits` parts sums are divided, as many as
+    are fast if that is None."""
+    extents = (a.shape[0], a.shape[1], b.shape[2], a.shape[2])
+    element = element_type(a.dtype).name
+    return _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), splits)
+
+
+def _access(x: Any, along_k: int) -> tuple[bool, bool]:
+    """Whether an operand's values of K are adjacent, and whether it has to be copied for TMA."""
+    steps, size = strides(x), x.itemsize
+    inner = along_k if steps[along_k] == 1 or x.shape[along_k] == 1 else 3 - along_k
+    # A stride of 1 is part of the array's type, also where the extent is 1.
+    others = [steps[i] for i in (0, 3 - inner) if x.shape[i] > 1 or steps[i] == 1]
+    sound = steps[inner] == 1 or x.shape[inner] == 1
+    aligned = all(step > 0 and step * size % ALIGNMENT == 0 for step in others)
+    return inner == along_k, not (sound and aligned and address(x) % ALIGNMENT == 0)
+
+
+@cache
+def _plan(
+    element: str,
+    out: str,
+    extents: tuple[int, int, int, int],
+    a: tuple[bool, bool],
+    b: tuple[bool, bool],
+    splits: int | None,
+) -> WarpgroupPlan:
+    """Equal plans are one object, which calls of `@fly.jit` functions find fastest."""
+    batches, m, n, k = extents
+    made = WarpgroupPlan(element, out, a_along_k=a[0], b_along_k=b[0], pad_a=a[1], pad_b=b[1])
+    steps = -(-k // made.depth)
+    rows = batches * -(-m // made.rows)
+    best: tuple[float, int, int] | None = None
+    for columns in STAGES:
+        tiles = rows * -(-n // columns)
+        widest = max(1, min(BLOCKS // tiles, steps // TILE_STEPS)) if splits is None else splits
+        for parts in range(1, min(widest, steps) + 1) if splits is None else (min(splits, steps),):
+            each = -(-steps // parts)
+            parts = -(-steps // each)
+            cost = (each + TILE_STEPS) * -(-tiles * parts // BLOCKS)
+            cost *= 1 if columns == 256 else NARROW / 2
+            cost += TILE_STEPS * (parts > 1)  # the parts are added
+            if best is None or cost < best[0]:
+                best = cost, columns, parts
+    assert best is not None
+    _, columns, parts = best
+    stored = "f32" if parts > 1 else out
+    aligned = n * ELEMENT_TYPES[stored].bytes % ALIGNMENT == 0
+    return made._replace(
+        out=stored,
+        columns=columns,
+        stages=STAGES[columns],
+        splits=parts,
+        tma_store=aligned,
+        band=min(BAND, 1 << math.ceil(math.log2(max(1, -(-m // made.rows))))),
+    )

@@ -1,0 +1,1 @@
+"""Random calls of `fly.kernels`, judged by torch: see docs/testing.md."""

@@ -1,0 +1,1 @@
+"""Emitters of NVIDIA's instructions."""

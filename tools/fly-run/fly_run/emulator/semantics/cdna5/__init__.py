@@ -1,0 +1,1 @@
+"""Operations that only gfx1250 has."""

@@ -1,0 +1,76 @@
+"""The bytes of LDS that a tensor data move reads or writes, from its descriptor.
+
+Fields and rules as in `semantics.cdna5.tensor`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from fly_run.emulator.lowering.steps import Step
+from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES, TENSOR, TILE
+from fly_run.emulator.strict.accesses import Values
+
+
+def lds_bytes(step: Step, values: Values, size: int) -> np.ndarray:
+    """Returns the offsets, as an array of int64 within `size` bytes of LDS."""
+    groups = [
+        _bits(values, place, count)
+        for place, count in zip(step.operands, (4, 8, 4, 4), strict=False)
+    ]
+    empty = np.zeros(0, np.int64)
+    if any(group is None for group in groups):
+        return empty
+    words = [group or 0 for group in groups]
+    if not words[0] & 1:
+        return empty
+    control = words[1] & 0xFFFF_FFFF
+    shift = control >> 16 & 3
+    gathers = words[0] >> 31 & 1
+    extended = bool(step.extra & EXTENDED)
+    iterates = bool(control >> 19 & 1) and extended and not gathers
+    counts = []
+    for number, (group, start, width) in enumerate(TILE):
+        tile = words[group] >> start & (1 << width) - 1
+        used = number < 2 or (extended and not gathers and not (number >= 3 and iterates))
+        counts.append((tile or (0 if number == 0 else 1)) if used else 1)
+    total = int(np.prod(counts)) << shift
+    times = (words[2] >> 112 & 0xFFFF) + 1 if iterates else 1
+    step_bytes = (words[2] >> 32 & 0xFFFF_FFFF) << shift if iterates else 0
+    offsets = np.arange(total, dtype=np.int64)
+    if control >> 20 & 1 and not step.extra & STORES:
+        interval = 4 << ((control >> 22 & 7) + 1)
+        offsets = offsets + offsets // interval * (((control >> 25 & 127) + 1) * 4)
+    if step.extra & STORES:
+        offsets = offsets[_inside(words, counts, gathers).repeat(1 << shift)]
+    start = words[0] >> 32 & 0xFFFF_FFFF
+    every = [offsets + start + turn * step_bytes for turn in range(times)]
+    found = np.concatenate(every) if every else empty
+    return found[found < size]
+
+
+def _inside(words: list[int], counts: list[int], gathers: int) -> np.ndarray:
+    """Returns whether each element of a tile is in the tensor, the first dimension fastest. The
+    rows of a gather count as inside."""
+    number, good = np.arange(int(np.prod(counts))), np.ones(int(np.prod(counts)), bool)
+    for dimension, (group, start, width) in enumerate(TENSOR):
+        at, number = number % counts[dimension], number // counts[dimension]
+        if counts[dimension] > 1 and not (gathers and dimension == 1):
+            good &= at < (words[group] >> start & (1 << width) - 1)
+    return good
+
+
+def _bits(values: Values, place: int, count: int) -> int | None:
+    """Returns consecutive dwords as a number."""
+    found = 0
+    for number in range(count):
+        word = values.word(place + 4 * number)
+        if word is None:
+            return None
+        found |= word << 32 * number
+    return found
+
+
+def stores(step: Step) -> bool:
+    """Whether LDS is read, and memory written."""
+    return bool(step.extra & STORES)

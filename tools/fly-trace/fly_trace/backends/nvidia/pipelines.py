@@ -1,0 +1,167 @@
+"""Rings of buffers in shared memory that are guarded by mbarriers (sm_90)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from fly_trace.backends.nvidia.intrinsics import intrinsic, require
+from fly_trace.core import tracing
+from fly_trace.gpu.device import barrier, thread_idx
+from fly_trace.gpu.immediates import number
+from fly_trace.memory.pointers import Pointer
+from fly_trace.values.conversion import convert, integer
+from fly_trace.values.dtypes import BOOL, I32, I64, U32
+from fly_trace.values.scalars import Scalar
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
+
+__all__ = [
+    "Pipeline",
+    "Slot",
+    "mbarrier_arrive",
+    "mbarrier_expect",
+    "mbarrier_init",
+    "mbarrier_wait",
+]
+
+MOST_ARRIVALS = (1 << 20) - 1
+
+
+@contextmanager
+def only_if(builder: Builder, condition: ir.Value) -> Iterator[None]:
+    """Builds an scf.if around what is built meanwhile. No value leaves it."""
+    op = builder.op("scf.if", [], [condition], {}, regions=2)
+    block = op.regions[0].blocks.append()
+    with inside(builder, block):
+        yield
+        builder.op("scf.yield", [], [])
+
+
+@contextmanager
+def inside(builder: Builder, block: ir.Block) -> Iterator[None]:
+    """Builds at the end of a block."""
+    from fly_dialect.bindings import ir
+
+    before, builder.ip = builder.ip, ir.InsertionPoint(block)
+    try:
+        yield
+    finally:
+        builder.ip = before
+
+
+def _address(builder: Builder, pointer: Pointer) -> ir.Value:
+    return builder.fly_op("to_llvm_ptr", [pointer.value(builder)], {})
+
+
+def mbarrier_init(mbarrier: Any, arrivals: int) -> None:
+    """Initializes an mbarrier, an i64 in shared memory, whose phases end after so many arrivals.
+    One thread does so; `fx.barrier` lets others see it."""
+    what = "fx.nvvm.mbarrier_init"
+    count = number(arrivals, f"the arrivals of {what}", MOST_ARRIVALS)
+    builder = tracing.kernel(what)
+    operands = [_address(builder, mbarrier), builder.constant(count, I32)]
+    intrinsic(what, "mbarrier.init.shared", operands)
+
+
+def mbarrier_arrive(mbarrier: Any) -> None:
+    """Arrives at an mbarrier. Earlier accesses to memory of this thread are then visible to those
+    that have waited for the phase."""
+    what = "fx.nvvm.mbarrier_arrive"
+    builder = tracing.kernel(what)
+    operands = [_address(builder, mbarrier), builder.constant(1, I32)]
+    intrinsic(what, "mbarrier.arrive.scope.cta.space.cta", operands, "i64")
+
+
+def mbarrier_expect(mbarrier: Any, nbytes: Any) -> None:
+    """Arrives at an mbarrier, whose phase then also waits for copies of `nbytes` bytes."""
+    what = "fx.nvvm.mbarrier_expect"
+    builder = tracing.kernel(what)
+    size = builder.ssa(convert(integer(nbytes, f"the bytes of {what}", I32, U32), I32))
+    operands = [_address(builder, mbarrier), size]
+    intrinsic(what, "mbarrier.arrive.expect.tx.scope.cta.space.cta", operands, "i64")
+
+
+def mbarrier_wait(mbarrier: Any, parity: Any) -> None:
+    """Waits until the phase of this parity has ended: the first phase has parity 0. For 1, a fresh
+    mbarrier counts as past it."""
+    what = "fx.nvvm.mbarrier_wait"
+    builder = tracing.kernel(what)
+    address = _address(builder, mbarrier)
+    phase = builder.ssa(convert(integer(parity, f"the parity of {what}", I32, U32), I32))
+    loop = builder.op("scf.while", [], [], {}, regions=2)
+    with inside(builder, loop.regions[0].blocks.append()):
+        name = "mbarrier.try.wait.parity.scope.cta.space.cta"
+        done = intrinsic(what, name, [address, phase], "i1")
+        true = builder.constant(True, BOOL)
+        again = builder.one("arith.xori", "i1", done, true)
+        builder.op("scf.condition", [], [again])
+    with inside(builder, loop.regions[1].blocks.append()):
+        builder.op("scf.yield", [], [])
+
+
+class Slot:
+    """A buffer of a ring: its number, and the mbarrier that copies into it complete."""
+
+    def __init__(self, stage: Scalar, barrier: Pointer):
+        self.stage, self.barrier = stage, barrier
+
+
+class Pipeline:
+    """A ring of `stages` buffers. A producer fills them, in turn, and consumers read them:
+
+        pipe = fx.nvvm.Pipeline(stages, consumers=2)
+        slot = pipe.fill(count, nbytes)     the producer's thread: waits until the buffer is free
+        slot = pipe.wait(count)             consumers: wait until it has been filled
+        pipe.release(count)                 `consumers` threads: have read it
+
+    `count` counts the buffers from 0, on both sides. All threads of the block make a pipeline
+    together.
+    """
+
+    def __init__(self, stages: int, consumers: int):
+        from fly_trace.memory.shared_memory import SharedAllocator
+        from fly_trace.memory.structs import Array
+
+        what = "fx.nvvm.Pipeline"
+        require(what, "sm_90+")
+        self.stages = number(stages, f"the stages of {what}", 64)
+        content = SharedAllocator().allocate(Array[I64, 2 * self.stages], 8).peek()
+        self._full: Pointer = content.ptr
+        self._empty: Pointer = content.ptr + self.stages
+        builder = tracing.kernel(what)
+        first = thread_idx.x == 0
+        with only_if(builder, builder.ssa(first)):
+            for stage in range(self.stages):
+                mbarrier_init(self._full + stage, 1)
+                mbarrier_init(self._empty + stage, consumers)
+            intrinsic(what, "fence.mbarrier_init.release.cluster", [])
+        barrier()
+
+    def _place(self, count: Any) -> tuple[Any, Any]:
+        """The buffer's number, and the parity of its use."""
+        counted = convert(integer(count, "the count of a pipeline", I32, U32), U32)
+        uses = counted // self.stages
+        return convert(counted % self.stages, I32), convert(uses % 2, I32)
+
+    def fill(self, count: Any, nbytes: int) -> Slot:
+        """Waits until the buffer is free, and expects copies of so many bytes."""
+        stage, parity = self._place(count)
+        mbarrier_wait(self._empty + stage, 1 - parity)
+        mbarrier_expect(self._full + stage, nbytes)
+        return Slot(stage, self._full + stage)
+
+    def wait(self, count: Any) -> Slot:
+        """Waits until the buffer has been filled."""
+        stage, parity = self._place(count)
+        mbarrier_wait(self._full + stage, parity)
+        return Slot(stage, self._full + stage)
+
+    def release(self, count: Any) -> None:
+        """The buffer may be filled again."""
+        stage, _ = self._place(count)
+        mbarrier_arrive(self._empty + stage)

@@ -1,0 +1,251 @@
+"""Tiles in shared memory, and their copies by the tensor memory accelerator (TMA) of sm_90."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from fly_dialect.layouts.layout import AnyLayout
+from fly_dialect.layouts.layout import ComposedLayout as ComposedData
+from fly_dialect.layouts.layout import Layout as LayoutData
+from fly_dialect.layouts.swizzle import Swizzle
+from fly_dialect.nvidia import tensor_map as data
+from fly_dialect.nvidia.tensor_map import TensorMapSpec
+from fly_dialect.types import PtrSpec
+
+from fly_trace.backends.nvidia.intrinsics import intrinsic
+from fly_trace.core import tracing
+from fly_trace.core.dialect_value import DialectValue, values_of
+from fly_trace.core.tracing import describe
+from fly_trace.gpu.immediates import number
+from fly_trace.layouts.layouts import (
+    ComposedLayout,
+    Layout,
+    SwizzleType,
+    make_composed_layout,
+    make_layout,
+    static,
+)
+from fly_trace.memory.pointers import Access, Pointer, apply_swizzle, recast_iter
+from fly_trace.memory.tensors import Tensor
+from fly_trace.memory.view_construction import get_iter, make_view, tensor_of
+from fly_trace.values.conversion import convert, integer
+from fly_trace.values.dtypes import I32, I64, U32, DType
+
+if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
+__all__ = [
+    "SharedTiles",
+    "TensorMap",
+    "fence_async",
+    "tensor_map",
+    "tile_layout",
+    "tma_commit",
+    "tma_load",
+    "tma_store",
+    "tma_wait",
+]
+
+ALIGNMENT = 1024  # bytes after which the pattern of a swizzle repeats
+GROUP = 16  # bytes that a swizzle keeps together
+
+
+def tile_layout(
+    dtype: DType, shape: tuple[int, int], contiguous: int = 1, row: int = 128
+) -> ComposedLayout:
+    """The layout of a tile in shared memory that TMA and wgmma share: rows of `row` bytes (32, 64
+    or 128) along mode `contiguous`, in which groups of 16 bytes are permuted. A tile that is wider
+    consists of several such columns, one behind the other."""
+    what = "fx.nvvm.tile_layout"
+    if row not in data.SWIZZLES:
+        tracing.refuse(f"{what} has rows of 32, 64 or 128 bytes, not {row}")
+    width = row * 8 // dtype.bits
+    across, along = shape[1 - contiguous], shape[contiguous]
+    if along % width:
+        tracing.refuse(f"{what}: {along} elements of {dtype.name} are no whole rows of {row} bytes")
+    other = (across, width)
+    inner = ((width, along // width), (1, width * across))
+    if along == width:
+        inner = (width, 1)
+    modes = [other, inner] if contiguous else [inner, other]
+    layout = make_layout(tuple(one[0] for one in modes), tuple(one[1] for one in modes))
+    base = (GROUP * 8 // dtype.bits).bit_length() - 1
+    swizzle = static(SwizzleType.get(data.SWIZZLES[row], base, 3))
+    return make_composed_layout(swizzle, layout)
+
+
+class SharedTiles:
+    """`stages` tiles of a `tile_layout` in shared memory: `tiles[stage]` is the view of one. They
+    are allocated where the first one is taken by all threads: make this in front of branches."""
+
+    def __init__(self, dtype: DType, layout: Any, stages: int = 1):
+        from fly_trace.memory.shared_memory import SharedAllocator
+        from fly_trace.memory.structs import Array
+
+        self.dtype, self.layout = dtype, layout
+        self.plain, self.row = _plain(dtype, layout)
+        self.elements = _count(layout)
+        storage = SharedAllocator().allocate(Array[dtype, self.elements * stages], ALIGNMENT)
+        self.base: Pointer = storage.peek().ptr
+
+    def __getitem__(self, stage: Any) -> Tensor:
+        """The tile of a stage."""
+        pointer = self.base + stage * self.elements
+        if self.row:
+            swizzle = Swizzle(data.SWIZZLES[self.row], 4, 3)
+            pointer = apply_swizzle(pointer, static(SwizzleType.get(swizzle.mask, 4, 3)))
+        return make_view(pointer, self.plain)
+
+
+def _plain(dtype: DType, layout: Any) -> tuple[Layout, int]:
+    """The layout without its swizzle, and the bytes of a row that it permutes."""
+    what = "fx.nvvm.SharedTiles"
+    if isinstance(layout, ComposedLayout):
+        try:
+            row = data.swizzle_bytes(layout.spec.layout, dtype.memory)
+        except ValueError as error:
+            tracing.refuse(f"{what}: {error}")
+        from fly_trace.memory.view_construction import static_layout
+
+        return static_layout(layout.spec.layout.linear), row
+    if not isinstance(layout, Layout) or not layout.is_static:
+        tracing.refuse(f"{what} takes a layout that is known while tracing")
+    return layout, 0
+
+
+def _count(layout: Any) -> int:
+    from fly_trace.layouts.layout_algebra import cosize
+
+    spec = layout.spec.layout
+    if isinstance(spec, ComposedData):
+        from fly_trace.memory.view_construction import static_layout
+
+        layout = static_layout(spec.linear)
+    return int(cosize(layout))
+
+
+@values_of(TensorMapSpec)
+class TensorMap(DialectValue):
+    """A tensor of which kernels copy tiles, an argument of kernels. `tile` is the layout of a tile
+    in shared memory, `nbytes` its size in bytes."""
+
+    __slots__ = ("access",)
+    noun = "a tensor map"
+
+    def __init__(self, spec: TensorMapSpec, ssa: ir.Value | None, access: Access | None = None):
+        super().__init__(spec, ssa)
+        self.access = access or Access()
+
+    @classmethod
+    def wrapped(cls, spec: TensorMapSpec, ssa: ir.Value | None, origin: Any) -> TensorMap:
+        return cls(spec, ssa)
+
+    @property
+    def nbytes(self) -> int:
+        return self.spec.nbytes
+
+
+def tensor_map(tensor: Any, tile: Any) -> TensorMap:
+    """The map of a tensor for copies of tiles, which the host function makes and kernels take as an
+    argument. `tile` is the layout of a tile in shared memory, with the tensor's modes: see
+    `tile_layout`. If it has fewer modes than the tensor, it has one element of each of the
+    tensor's first ones.
+
+    Elements beyond the tensor's ends are loaded as 0, and not stored. When the program runs, the
+    tensor has to begin at a multiple of 16 bytes, and its strides, but for the contiguous mode's,
+    have to be such multiples.
+    """
+    what = "fx.nvvm.tensor_map"
+    builder = tracing.current(what)
+    if not builder.host:
+        tracing.refuse(f"{what} is for host functions: pass the map to the kernel")
+    view = tensor_of(tensor, what)
+    if not isinstance(tile, Layout | ComposedLayout) or not tile.is_static:
+        tracing.refuse(f"{what} takes the layout of a tile, not {describe(tile)}")
+    try:
+        spec = TensorMapSpec(view.dtype.memory, _padded(tile.spec.layout, view.rank))
+        data.check_tensor(view.spec, spec)
+    except ValueError as error:
+        tracing.refuse(f"{what}: {error}")
+    ssa = builder.fly_op("fly_nvvm.make_tensor_map", [view.value(builder)], {}, spec)
+    return TensorMap(spec, ssa, view.access)
+
+
+def _padded(tile: AnyLayout, rank: int) -> AnyLayout:
+    """The layout with modes of extent 1 in front, as many as a tensor of this rank has more."""
+    if isinstance(tile, ComposedData):
+        return ComposedData(tile.inner, tile.offset, _padded(tile.outer, rank))
+    shape = tile.shape if isinstance(tile.shape, tuple) else (tile.shape,)
+    stride = tile.stride if isinstance(tile.stride, tuple) else (tile.stride,)
+    more = rank - len(shape)
+    if more <= 0:
+        return tile
+    return LayoutData((*(1,) * more, *shape), (*(0,) * more, *stride))
+
+
+def _tile(what: str, source: Any, tile: Any) -> tuple[TensorMap, Pointer]:
+    """The map, and the pointer to a tile that has its layout."""
+    if not isinstance(source, TensorMap):
+        tracing.refuse(f"{what} takes a tensor map, not {describe(source)}")
+    view = tensor_of(tile, what)
+    spec: TensorMapSpec = source.spec
+    swizzle = view.spec.swizzle
+    row = GROUP << swizzle.mask if swizzle is not None else 0
+    padded = _padded(view.spec.layout, spec.rank)
+    if view.space != "shared" or padded != spec.layout or row != spec.swizzle:
+        tracing.refuse(f"{what}: {view.describe()} is no tile with the map's layout, {spec.tile}")
+    pointer = get_iter(view)
+    plain = PtrSpec(pointer.spec.element, "shared", pointer.spec.align)
+    return source, recast_iter(plain, pointer) if swizzle is not None else pointer
+
+
+def _coordinate(what: str, source: TensorMap, coordinate: Any) -> list[Any]:
+    builder = tracing.kernel(what)
+    parts = coordinate if isinstance(coordinate, tuple) else (coordinate,)
+    if len(parts) != source.spec.rank:
+        tracing.refuse(f"{what} takes a coordinate of {source.spec.rank} numbers, not {len(parts)}")
+    found = [integer(part, f"a coordinate of {what}", I32, U32, I64) for part in parts]
+    return [builder.ssa(convert(part, I32)) for part in found]
+
+
+def tma_load(source: Any, coordinate: Any, tile: Any, barrier: Any) -> None:
+    """Starts to copy the tile at `coordinate` of the tensor to shared memory. One thread does so.
+    The mbarrier `barrier`, which expects `source.nbytes` bytes, tells that it has arrived."""
+    what = "fx.nvvm.tma_load"
+    found, pointer = _tile(what, source, tile)
+    found.access.reads = True
+    builder = tracing.kernel(what)
+    operands = [found.value(builder), pointer.value(builder), barrier.value(builder)]
+    builder.fly_op("fly_nvvm.tma_load", [*operands, *_coordinate(what, found, coordinate)], {})
+
+
+def tma_store(tile: Any, target: Any, coordinate: Any) -> None:
+    """Starts to copy a tile of shared memory to `coordinate` of the tensor. One thread does so,
+    with `tma_commit` and `tma_wait` behind it. Threads that wrote the tile did `fence_async`
+    before."""
+    what = "fx.nvvm.tma_store"
+    found, pointer = _tile(what, target, tile)
+    found.access.writes = True
+    builder = tracing.kernel(what)
+    operands = [found.value(builder), pointer.value(builder)]
+    builder.fly_op("fly_nvvm.tma_store", [*operands, *_coordinate(what, found, coordinate)], {})
+
+
+def tma_commit() -> None:
+    """Makes a group of this thread's stores since the last one."""
+    intrinsic("fx.nvvm.tma_commit", "cp.async.bulk.commit.group", [])
+
+
+def tma_wait(groups: int, read: bool = True) -> None:
+    """Waits until at most `groups` of this thread's groups of stores are running. With `read`,
+    those that have read shared memory count as done: it may be written again."""
+    what = "fx.nvvm.tma_wait"
+    count = number(groups, f"the groups of {what}", 63)
+    name = f"cp.async.bulk.wait.group{'.read' if read else ''}"
+    builder = tracing.kernel(what)
+    intrinsic(what, name, [builder.constant(count, I32)])
+
+
+def fence_async() -> None:
+    """Makes this thread's accesses to shared memory visible to TMA and wgmma."""
+    intrinsic("fx.nvvm.fence_async", "fence.proxy.async.shared_cta", [])
