@@ -10,6 +10,7 @@
 # make fuzz      damage the inputs of every tool; each must end with a result or an error line
 # make chains    random chains of steps on the axes of tensors, judged by enumeration, torch and native code
 # make programs  5,000 random kernels in Python, run by CPython and on the emulator
+# make calls     1,000 random calls of fly.kernels for a chip of each family, judged by torch
 # make triton    kernels that Triton compiles (installed into .peers, 1 GB), on the emulator; its own launcher
 # make flydsl    FlyDSL's own runtime (installed into .peers, with torch) on the emulator's HIP library
 # make bench  print the figures that README and docs quote
@@ -21,7 +22,7 @@ JOBS ?= $(shell nproc)
 SOURCES := fly common tools typings examples benchmarks tests test lit.cfg.py
 
 .PHONY: help setup setup-test demo test unit lit check format lint types bench mutation fuzz store-crash host-hammer heavy targets kernels \
-	chains programs triton flydsl clean
+	calls chains programs triton flydsl clean
 
 help:
 	@sed -n 's/^# make/make/p' Makefile
@@ -59,7 +60,7 @@ heavy: setup-test
 	$(BIN)/python -m pytest -n $(JOBS) --dist worksteal -m heavy tests
 
 targets: setup-test
-	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -m "heavy or not heavy" -n $(JOBS) --dist worksteal tests/examples tests/kernels tests/fly_target \
+	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -m "heavy or not heavy" -n $(JOBS) --dist worksteal tests/examples tests/kernels tests/fly_target tests/primitives \
 		tests/fly_opt/pipeline/test_pipelines.py tests/fly_opt/emission/test_emission.py tests/fly_opt/backends \
 		tests/fly_run/emulator/isa tests/fly_run/emulator/test_coverage.py tests/fly_run/emulator/watch/test_occupancy.py \
 		tests/fly_run/emulator/lowering/test_clamp.py \
@@ -68,6 +69,9 @@ targets: setup-test
 
 kernels: setup-test
 	FLY_TEST_TARGETS=every $(BIN)/python -m pytest -m "heavy or not heavy" -n $(JOBS) --dist worksteal tests/fly_kernels
+
+calls: setup-test
+	for target in gfx942 gfx950 gfx1100 gfx1201; do PYTHONPATH=tests $(BIN)/python -m kernel_cases --target $$target --strict 0.1 || exit 1; done
 
 mutation: setup-test
 	PYTHONPATH=tests $(BIN)/python -m mutation

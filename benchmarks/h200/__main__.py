@@ -40,10 +40,10 @@ def run(folder: Path, results: Path, only: str = "") -> None:
 def write(
     results: Path, about: dict[str, str], rows: list[dict[str, Any]], launches: dict[str, float]
 ) -> None:
-    from h200 import report
+    from h200 import page, report
 
     results.mkdir(parents=True, exist_ok=True)
-    (results / "h200.md").write_text(report.text(about, rows, launches))
+    page.begin(report.text(about, rows, launches), results / "h200.md")
     document = {"about": about, "rows": rows, "launches": launches}
     (results / "h200.json").write_text(json.dumps(document, indent=1))
 

@@ -23,7 +23,8 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from h200.library import _argument, recorded
-from h200.products import PAGE, seconds
+from h200.page import put
+from h200.products import seconds
 
 QUERIES, WIDTH = 16384, 2048
 HEAD = "## Attention\n"
@@ -150,19 +151,13 @@ def table(document: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def write(document: dict[str, Any]) -> None:
-    """Puts the table to the end of the page, in place of an earlier one."""
-    text = PAGE.read_text(encoding="utf-8").split(HEAD)[0].rstrip("\n")
-    PAGE.write_text(f"{text}\n\n{table(document)}", encoding="utf-8")
-
-
 def main(words: list[str]) -> int:
     if words[:1] == ["prepare"] and len(words) == 2:
         prepare(Path(words[1]))
     elif words[:1] == ["run"] and len(words) == 3:
         run(Path(words[1]), Path(words[2]))
     elif words[:1] == ["table"] and len(words) == 2:
-        write(json.loads(Path(words[1]).read_text()))
+        put(table(json.loads(Path(words[1]).read_text())))
     else:
         print(__doc__, file=sys.stderr)
         return 2

@@ -25,11 +25,11 @@ from unittest.mock import patch
 import torch
 
 from h200.library import _argument, recorded
+from h200.page import put
 
 IN_GRAPH, REPEATS, WARM_UP = 4, 30, 3
 CHECKED = 256  # rows of C
 BURST = 100  # calls on the host
-PAGE = Path(__file__).parents[1] / "results" / "h200.md"
 HEAD = "## Products of matrices\n"
 TYPES = {
     "bf16": torch.bfloat16,
@@ -232,19 +232,13 @@ def table(document: dict[str, Any]) -> str:
     return "".join(lines)
 
 
-def write(document: dict[str, Any]) -> None:
-    """Puts the table to the end of the page, in place of an earlier one."""
-    text = PAGE.read_text(encoding="utf-8").split(HEAD)[0].rstrip("\n")
-    PAGE.write_text(f"{text}\n\n{table(document)}", encoding="utf-8")
-
-
 def main(words: list[str]) -> int:
     if words[:1] == ["prepare"] and len(words) == 2:
         prepare(Path(words[1]))
     elif words[:1] == ["run"] and len(words) == 3:
         run(Path(words[1]), Path(words[2]))
     elif words[:1] == ["table"] and len(words) == 2:
-        write(json.loads(Path(words[1]).read_text()))
+        put(table(json.loads(Path(words[1]).read_text())))
     else:
         print(__doc__, file=sys.stderr)
         return 2

@@ -7,9 +7,11 @@ all operands and results by instructions of their own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from fly_target.registry import find
+from fly_trace.core.target import chip
 
 import fly.expr as fx
 
@@ -20,18 +22,19 @@ CONVERTS_TWO = ("CDNA4",)
 def rounds_elements(stored: Any, computed: Any, operands: list[Any]) -> bool:
     """Whether a last operation takes fewer instructions of single elements than of vectors: on the
     target, for a type that results are stored as and one that they are computed in."""
-    chip = find(fx.rocdl.get_rocm_arch())
-    if chip.amd is None or (stored, computed) != (fx.Float16, fx.Float32):
+    if (stored, computed) != (fx.Float16, fx.Float32):
         return False
-    return fx.Float16 in operands or chip.matrix not in CONVERTS_TWO
+    target = find(chip("rounding to f16"))
+    return target.amd is not None and (fx.Float16 in operands or target.matrix not in CONVERTS_TWO)
 
 
-def rounded(elements: list[Any]) -> Any:
-    """A vector of f16, of numbers of f32 that are rounded one by one. Those at odd places are
-    rounded to the upper half of a register that has the number before."""
-    held = fx.make_rmem_tensor(len(elements), fx.Float16)
-    for i, element in enumerate(elements):
-        number = element.to(fx.Float16)
+def one_by_one(function: Callable[..., Any], *vectors: Any) -> Any:
+    """`function` of the elements of vectors, as f32, rounded to f16 one by one: a vector. Those at
+    odd places are rounded to the upper half of a register that has the number before."""
+    held = fx.make_rmem_tensor(vectors[0].numel, fx.Float16)
+    elements = [[vector[i].to(fx.Float32) for vector in vectors] for i in range(vectors[0].numel)]
+    numbers = [function(*one).to(fx.Float16) for one in elements]
+    for i, number in enumerate(numbers):
         held[i] = number if i % 2 else _apart(number)
     return held.load()
 

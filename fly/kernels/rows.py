@@ -20,7 +20,7 @@ from typing import Any
 
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.mixed_precision import rounded, rounds_elements
+from fly.kernels.mixed_precision import one_by_one, rounds_elements
 from fly.kernels.row_plans import LANES, Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -47,32 +47,37 @@ class Row:
         """`function` of all elements."""
         return Line(self, lambda first: function(*[line.at(first) for line in lines]))
 
-    def fold(self, function: Callable[..., Any], merge: Callable[..., Any], line: Line) -> Any:
-        """Each thread's value: `function` of its elements, merged over the tiles."""
-        value = function(line.at(0))
+    def fold(
+        self,
+        function: Callable[..., Any],
+        merge: Callable[..., Any],
+        line: Line,
+        *,
+        within: bool = False,
+    ) -> Any:
+        """Each thread's value: `function` of its elements, merged over the tiles. within: elements
+        beyond the row's end are 0."""
+
+        def of_tile(first: Any) -> Any:
+            elements = line.at(first)
+            return function(Tile(self, first).within(elements) if within else elements)
+
+        value = of_tile(0)
         if not self.plan.fits:
             for first in range(self.plan.tile, self.columns, self.plan.tile):
-                value = merge(value, function(line.at(first)))
+                value = merge(value, of_tile(first))
         return value
 
     def sum(self, line: Line) -> Any:
         """The sum of all elements, for all threads."""
-        own = added(Tile(self, 0).within(line.at(0)))
-        if not self.plan.fits:
-            for first in range(self.plan.tile, self.columns, self.plan.tile):
-                own += added(Tile(self, first).within(line.at(first)))
-        return fx.block.reduce(own)
+        return fx.block.reduce(self.fold(added, lambda a, b: a + b, line, within=True))
 
     def magnitude(self, line: Line) -> Any:
         """The greatest magnitude of all elements, for all threads; NaN if one is NaN.
 
         Bits of numbers without a sign are in their order as integers, and those of NaN above them.
         """
-        bits = _bits(Tile(self, 0).within(line.at(0))).reduce("max")
-        if not self.plan.fits:
-            for first in range(self.plan.tile, self.columns, self.plan.tile):
-                more = _bits(Tile(self, first).within(line.at(first)))
-                bits = fx.max(bits, more.reduce("max"))
+        bits = self.fold(lambda x: _bits(x).reduce("max"), fx.max, line, within=True)
         kind = fx.Float32 if bits.dtype.bits == 32 else fx.Float64
         return fx.block.reduce(bits, "max").bitcast(kind)
 
@@ -95,8 +100,7 @@ class Row:
             wide = wide_type(given[0].dtype)
             if not rounds_elements(dtype, wide, [one.dtype for one in given]):
                 return function(*[one.to(wide) for one in given]).to(dtype)
-            count = range(given[0].numel)
-            return rounded([function(*[one[i].to(wide) for one in given]) for i in count])
+            return one_by_one(function, *given)
 
         self._store(tensor, made)
 

@@ -113,3 +113,68 @@ def execute(
     program = code(body, target, loaded, stored, mode)
     launch(program, [values, result], grid=waves[0] if waves else 1, **options)
     return result
+
+
+WAVE32 = """
+.text
+.globl k
+.p2align 8
+.type k,@function
+k:
+  s_load_b128 s[4:7], s[0:1], 0x0
+  v_lshlrev_b32_e32 v250, 2, v0
+  s_wait_kmcnt 0x0
+{loads}
+  s_wait_loadcnt 0x0
+{body}
+{stores}
+  s_endpgm
+.rodata
+.p2align 6
+.amdhsa_kernel k
+  .amdhsa_user_sgpr_kernarg_segment_ptr 1
+  .amdhsa_next_free_vgpr 256
+  .amdhsa_next_free_sgpr 32
+  .amdhsa_kernarg_size 16
+.end_amdhsa_kernel
+.amdgpu_metadata
+---
+amdhsa.version: [1, 2]
+amdhsa.target: amdgcn-amd-amdhsa--{target}
+amdhsa.kernels:
+  - .name: k
+    .symbol: k.kd
+    .kernarg_segment_size: 16
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 32
+    .sgpr_count: 32
+    .vgpr_count: 256
+    .max_flat_workgroup_size: 32
+    .args:
+      - {{.name: input, .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
+      - {{.name: output, .size: 8, .offset: 8, .value_kind: global_buffer, .address_space: global}}
+...
+.end_amdgpu_metadata
+"""
+
+
+def execute_wave32(
+    body: str, target: str, loaded: list[int], values: np.ndarray, stored: list[int], mfma: str
+) -> np.ndarray:
+    """Executes on gfx12: `values` are uint32[register, 32 lanes] of the vector registers `loaded`;
+    returns those of the registers `stored`."""
+    loads = [
+        f"  global_load_b32 v{place}, v250, s[4:5] offset:{128 * number}"
+        for number, place in enumerate(loaded)
+    ]
+    stores = [
+        f"  global_store_b32 v250, v{place}, s[6:7] offset:{128 * number}"
+        for number, place in enumerate(stored)
+    ]
+    parts = {"loads": "\n".join(loads), "body": body, "stores": "\n".join(stores)}
+    found = np.zeros((len(stored), 32), np.uint32)
+    assembled = assemble(WAVE32.format(target=target, **parts), target)
+    launch(assembled, [np.ascontiguousarray(values), found], block=32, mfma=mfma)
+    return found

@@ -14,7 +14,15 @@ BUFFER_PTR = "!fly.ptr<f32, #fly_rocdl.buffer_desc>"
 TILED_COPY = f"!fly.tiled_copy<{COPY}, !fly.layout<(4,4):(4,1)>, !fly.tile<[16|1]>>"
 TILED_MMA = f"!fly.tiled_mma<!fly.mma_atom<{MFMA}>, !fly.layout<(1,4,1):(0,1,0)>>"
 
+MAP = "!fly_nvvm.tensor_map<f16, S<3,3,3> o 0 o (32,64):(64,1)>"
+
 ARGUMENTS = {
+    "map": MAP,
+    "rows": "!fly.memref<f16, global, (?,?):(?{i64 div=8},1)>",
+    "at_tile": "!fly.ptr<f16, shared, align<1024>>",
+    "mbarrier": "!fly.ptr<i64, shared>",
+    "row": "i32",
+    "sums": "vector<64xf32>",
     "copy": COPY,
     "buffer_copy": BUFFER_COPY,
     "mma": f"!fly.mma_atom<{MFMA}>",
@@ -65,6 +73,10 @@ RIGHT = [
     ),
     ("gemm", "mma, rmem_single, rmem_half, rmem_half, rmem_single, l", "", ""),
     ("fly_rocdl.get_buffer_rsrc", "buffer", "", "!llvm.ptr<8>"),
+    ("fly_nvvm.make_tensor_map", "rows", "", MAP),
+    ("fly_nvvm.tma_load", "map, at_tile, mbarrier, row, row", "", ""),
+    ("fly_nvvm.tma_store", "map, at_tile, row, row", "", ""),
+    ("fly_nvvm.wgmma_wait", "sums", "{pending = 1 : i32}", "vector<64xf32>"),
     ("make_ptr", "p, short, j, i", "", BUFFER_PTR),
     ("make_ptr", "p, short, j", "", BUFFER_PTR),
     ("extract_aligned_pointer_as_index", "gmem_half", "", "!llvm.ptr<1>"),
@@ -121,6 +133,28 @@ RIGHT = [
 ANY_RESULT = {"assume", "copy_atom_call_ssa", "mma_atom_call_ssa"}
 
 WRONG = [
+    (
+        "fly_nvvm.make_tensor_map",
+        "gmem_half",
+        "",
+        MAP,
+        "the tensor has 1 modes, and its tile 2",
+    ),
+    (
+        "fly_nvvm.tma_load",
+        "map, at_tile, mbarrier, row",
+        "",
+        "",
+        "the coordinate has 2 integers of 32 bits, not ['i32']",
+    ),
+    ("fly_nvvm.tma_store", "map, buffer, row, row", "", "", "operand #1 must be a ptr to f16"),
+    (
+        "fly_nvvm.wgmma_wait",
+        "sums",
+        "{pending = 9 : i32}",
+        "vector<64xf32>",
+        "pending must be from 0 to 7",
+    ),
     ("make_copy_atom", "", "{valBits = 32 : i32}", COPY, "valBits is 32, but !fly.copy_atom<"),
     ("make_mma_atom", "", "", COPY, "the result must be an mma_atom, but is !fly.copy_atom<"),
     (

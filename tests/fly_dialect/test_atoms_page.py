@@ -19,6 +19,9 @@ EXAMPLES = {
     "fly.universal_copy": "<64>",
     "fly.universal_atomic": "<add, f32>",
     "fly.universal_fma": "<1x1x1, (f32, f32) -> f32>",
+    "fly_nvvm.sm75.ldmatrix": "<x4>",
+    "fly_nvvm.sm80.cp_async": "<128>",
+    "fly_nvvm.sm90.stmatrix": "<x2, trans>",
     "fly_rocdl.cdna3.buffer_copy": "<128>",
     "fly_rocdl.cdna3.buffer_copy_lds": "<32>",
     "fly_rocdl.cdna3.buffer_atomic": "<add, f32>",
@@ -81,6 +84,11 @@ def elements(pairs: tuple[tuple[str, str], ...]) -> str:
     return ", ".join(kinds)
 
 
+def listed(shapes: list[str]) -> str:
+    """The shapes; of many, the first and the last one."""
+    return ", ".join(shapes) if len(shapes) < 8 else f"{shapes[0]} … {shapes[-1]}"
+
+
 def matrices() -> list[str]:
     """The rows of matrix instructions: of a family, shapes that take the same elements together."""
     rows = []
@@ -104,7 +112,7 @@ def matrices() -> list[str]:
                 f"`{family.NAME}`",
                 threads(op),
                 f"{elements(pairs)} → {acc}",
-                ", ".join(found),
+                listed(found),
                 where,
                 state(op),
             )

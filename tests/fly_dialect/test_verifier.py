@@ -202,7 +202,7 @@ def line(name, operands, attributes, result) -> str:
 
 def full(name: str) -> str:
     """The name with its dialect, which is fly unless it says another."""
-    return name if name.startswith("fly_rocdl.") else f"fly.{name}"
+    return name if name.startswith("fly_") else f"fly.{name}"
 
 
 def module(body: str) -> str:

@@ -20,7 +20,8 @@ CASES = [
     ([256, 1, 0, 257], 3, 3, 32, 128, BRAIN),
     ([0], 1, 1, 16, 64, HALF),
     ([], 2, 1, 16, 64, HALF),
-    ([33, 70], 12, 1, 16, 64, HALF),  # two waves of six heads
+    ([33, 70], 12, 1, 16, 64, HALF),  # by FMA, two waves of six heads
+    ([65], 24, 1, 16, 64, BRAIN),  # two waves of twelve heads
     ([40], 8, 1, 64, 128, HALF),
     ([7], 11, 1, 16, 32, BRAIN),
     ([100], 2, 2, 128, 256, HALF),
@@ -69,6 +70,14 @@ def test_scale_and_strides(target):
     own[1] = keys
     found = paged_attention(*own, *places, scale=-0.5)
     judge(found, lambda *own: reference(*own, *places, -0.5), *own)
+
+
+def test_pages_that_do_not_follow_each_other(target):
+    """These are not multiplied by matrix instructions."""
+    own, places = inputs([300, 5], 4, 2, 16, 64, HALF)
+    own[2] = own[2].repeat_interleave(2, 0)[::2]
+    found = paged_attention(*own, *places)
+    judge(found, lambda *own: reference(*own, *places), *own)
 
 
 def test_a_sequence_has_the_same_bits_beside_any_other(target):

@@ -92,9 +92,8 @@ def test_without_parameters(target, shape, dtype):
         judge(gradients(function, x), lambda x, f=reference: gradients(f, x), x)
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float16], ids=str)
-def test_a_bias_without_a_weight(target, dtype):
-    x, _, _, bias = inputs((3, 40), dtype)
+def test_a_bias_without_a_weight(target):
+    x, _, _, bias = inputs((3, 40), torch.float16)
 
     def of_torch(x, bias):
         return layer_norm_of_torch(x, None, bias)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from kernel_cases import case
 from kernel_cases.__main__ import MAKERS, wrong
 
 
@@ -13,18 +14,15 @@ def test_random_calls(target, name):
     assert not any(found), found
 
 
-@pytest.mark.parametrize("name", ["rows.softmax", "attention.paged"])
-def test_a_wrong_result_is_found(target, name, monkeypatch):
-    """By a reference that is not right."""
-    from kernel_cases import case
-
+@pytest.mark.heavy
+def test_a_wrong_result_is_found(monkeypatch):
+    monkeypatch.setenv("FLY_TARGET", "gfx942")
+    monkeypatch.setenv("FLY_DEVICE", "emulator")
     judge = case.judge
-    monkeypatch.setattr(
-        case,
-        "judge",
-        lambda found, exact, *more, **options: judge(
-            found, lambda *given: exact(*given) * 1.1, *more, **options
-        ),
-    )
-    found = [wrong(1, number, [name], target, 0.0) for number in range(4)]
-    assert any("AssertionError" in one for one in found if one), found
+
+    def by_another_reference(found, exact, *more, **options):
+        judge(found, lambda *given: exact(*given) * 1.1, *more, **options)
+
+    monkeypatch.setattr(case, "judge", by_another_reference)
+    calls = (wrong(1, number, ["rows.softmax"], "gfx942", 0.0) for number in range(9))
+    assert "AssertionError" in next(filter(None, calls), "")

@@ -227,6 +227,15 @@ class FakeGpu:
     def set_function_attribute(self, function: int, attribute: int, value: int) -> None:
         self.attributes[function, attribute] = value
 
+    def describe(self, out: int, kind: int, rank: int, address: int, *rest: Any) -> None:
+        """A descriptor that consists of the arguments, as numbers of 8 bytes."""
+        extents, strides, box, steps, *choices = rest
+        long, short = ctypes.POINTER(ctypes.c_uint64), ctypes.POINTER(ctypes.c_uint)
+        lists = [ctypes.cast(extents, long)[:rank], ctypes.cast(strides, long)[: rank - 1]]
+        lists += [ctypes.cast(box, short)[:rank], ctypes.cast(steps, short)[:rank]]
+        numbers = [kind, rank, address, *itertools.chain(*lists), *choices]
+        ctypes.memmove(out, struct.pack(f"<{len(numbers)}Q", *numbers), 8 * len(numbers))
+
     def launch(self, function: int, *rest: Any) -> int | None:
         *sizes, shared, stream, parameters, extra = rest
         cuda = isinstance(self.architectures[0], tuple)
@@ -366,6 +375,7 @@ _ROLES = {
     "cuModuleGetGlobal_v2": "variable", "hipModuleGetGlobal": "variable",
     "cuFuncGetAttribute": "function_attribute", "hipFuncGetAttribute": "function_attribute",
     "cuFuncSetAttribute": "set_function_attribute",
+    "cuTensorMapEncodeTiled": "describe",
     "cuLaunchKernel": "launch", "hipModuleLaunchKernel": "launch",
     "cuMemAlloc_v2": "alloc", "hipMalloc": "alloc",
     "cuMemFree_v2": "free", "hipFree": "free",

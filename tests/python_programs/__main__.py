@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -59,6 +60,7 @@ def main() -> int:
     started, ran, wrong, llvms = time.monotonic(), 0, 0, []
     for count, found in batches(wanted.seed, wanted.programs, wanted.jobs, wanted.traced):
         ran += count
+        print(f"\r{ran} programs ", end="", file=sys.stderr, flush=True)
         for number, kind, text in found:
             if kind == LLVMS:
                 llvms.append(number)

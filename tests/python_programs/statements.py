@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from random import Random
 
-from python_programs.expressions import IN_PLACE, LISTS, condition, integer, number, operand
+from python_programs.expressions import IN_PLACE, INTS, LISTS, condition, integer, number, operand
 from python_programs.surroundings import HEAD, TAIL
 
 SIMPLE = (
@@ -135,7 +135,7 @@ def _simple(random: Random, kind: str) -> list[str]:
                 "l = flipped(flipped(l))[::-1]",
                 f"l = product(l, [[1, {y}], [{x}, 0]])",
                 f'n = {{**n, "x": {x}}}',
-                f"n = {{k: z + {y} for k, z in n.items()}}",
+                f"n = {{key: z + {y} for key, z in n.items()}}",
                 f'n = n | {{"y": {x}}}',
             ]
             return [random.choice(forms)]
@@ -149,7 +149,7 @@ def _simple(random: Random, kind: str) -> list[str]:
             key, other = random.choice(('"x"', '"y"', "3")), random.choice(('"x"', '"y"', "3"))
             forms = [
                 f"e[{key}] = {x}",
-                f"e[{key}] = e[{key}] * 2 + {y}",
+                f"e[{key}] = e[{key}] * 2 + {random.choice(INTS)}",
                 f"e[{key}] ^= e[{other}] + {y}",
                 f"e.update({{{key}: {x}, {other}: {y}}})",
                 f"c = c + counted(e, {key}, {x})",
@@ -250,7 +250,9 @@ def _loop(random: Random, kind: str, loops: int, inner) -> list[str]:
                 )
             )
             order = random.choice(("range(3)", "range(2, -1, -1)", "range(len(d))"))
-            change = random.choice((f"{where} ^= {y} + {i}", f"{where} = {where} * 3 - {y}"))
+            change = random.choice(
+                (f"{where} ^= {y} + {i}", f"{where} = {where} * 3 - {random.choice(INTS)}")
+            )
             return [f"for {i} in {order}:", *inner(1), f"    {change}", f"    c += {where}"]
         case "table":
             j = f"j{loops}"

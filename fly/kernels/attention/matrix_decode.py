@@ -100,6 +100,7 @@ class Heads:
 
 
 def elements(vectors: list[Any]) -> list[Any]:
+    """The elements of vectors, one after the other."""
     return [vector[i] for vector in vectors for i in range(vector.numel)]
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import fly
 import fly.expr as fx
 from fly.kernels.attention.vectors import WIDTH, load_stored, store_vector
-from fly.kernels.mixed_precision import rounded, rounds_elements
+from fly.kernels.mixed_precision import one_by_one, rounds_elements
 
 ITEM = 2 * WIDTH  # elements of a thread
 THREADS, LANES = 256, 64
@@ -58,10 +58,7 @@ class Rotation(NamedTuple):
         if self.interleaved:
             x, y = x.shuffle(y, EVEN), x.shuffle(y, ODD)
         if rounds_elements(dtype, fx.Float32, [dtype]):
-            x, y = [
-                rounded([one(*[v[i].to(fx.Float32) for v in (x, y, c, s)]) for i in range(WIDTH)])
-                for one in (first_rotated, second_rotated)
-            ]
+            x, y = [one_by_one(one, x, y, c, s) for one in (first_rotated, second_rotated)]
         else:
             x, y, c, s = [one.to(fx.Float32) for one in (x, y, c, s)]
             x, y = [(one - two).to(dtype) for one, two in ((x * c, y * s), (x * s, -y * c))]

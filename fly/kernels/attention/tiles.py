@@ -25,7 +25,8 @@ import fly.expr as fx
 WAVES = 4
 VALUES = 8  # that a thread moves at a time: 128 bits
 WIDE_ROWS = 64  # of a streamed tile, where waves own 32 rows
-WAVE_LANES = {"CDNA2": 64, "CDNA3": 64, "CDNA4": 64, "RDNA3": 32, "RDNA4": 32}
+WAVE_LANES = {"CDNA2": 64, "CDNA3": 64, "CDNA4": 64, "RDNA3": 32, "RDNA4": 32, "gfx1250": 32}
+WMMA_DEPTH = {"gfx1250": 32}  # of one instruction; 16 elsewhere
 
 
 @dataclass(frozen=True)
@@ -67,8 +68,8 @@ class Workgroup:
 
 
 def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
-    """The workgroup for the target that is traced for; UsageError if it has neither MFMA nor WMMA
-    of 16×16×16. `wide`: with MFMA, waves own 32 rows, which takes more registers."""
+    """The workgroup for the target that is traced for; UsageError if it has neither MFMA nor WMMA.
+    `wide`: with MFMA, waves own 32 rows, which takes more registers."""
     arch = fx.rocdl.get_rocm_arch()
     matrix = find(arch).matrix
     lanes = WAVE_LANES.get(matrix)
@@ -76,7 +77,8 @@ def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
         raise UsageError(f"attention needs MFMA or WMMA of 16x16x16, which {arch} lacks")
     wide &= lanes == 64
     edge, threads = 32 if wide else 16, WAVES * lanes
-    rows = WIDE_ROWS if wide else 2 * VALUES * threads // d
+    depth = WMMA_DEPTH.get(matrix, 16)
+    rows = WIDE_ROWS if wide else max(2 * VALUES * threads // d, depth)
     product = _product(dtype, matrix, edge, rows)
     groups, moves = d // VALUES, rows * d // (threads * VALUES)
     places = fx.make_ordered_layout((threads // groups, groups), (1, 0))
@@ -99,7 +101,7 @@ def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, b
     """
     waves = fx.make_layout((1, WAVES, 1), (0, 1, 0))
     if not matrix.startswith("CDNA"):
-        atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, 16, dtype))
+        atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, WMMA_DEPTH.get(matrix, 16), dtype))
         return fx.make_tiled_mma(atom, waves), fx.make_layout(rows, 1), _stays_in_place(atom)
     parts = 64 // edge  # the lanes that share an own row
     block = VALUES * parts
@@ -280,7 +282,7 @@ class Sums:
 
 class Weights:
     """Moves weights from the threads that have them, as scores, to those that the product with them
-    takes them from. On CDNA and RDNA4 these are the same; on RDNA3 weights go through LDS."""
+    takes them from. These are the same except on RDNA3, where weights go through LDS."""
 
     def __init__(self, group: Workgroup):
         self.group = group
@@ -318,16 +320,18 @@ class Weights:
 
 
 def _stays_in_place(atom: Any) -> bool:
-    """Whether a thread holds the same elements of C and, as the next product's operand B, of Cᵀ."""
+    """Whether a thread holds the same elements of Cs, one below the other, and, as the next
+    product's operand B, of their transposes."""
     c, b = atom.layout_C_tv, atom.layout_B_tv
-    if fx.size(c) != fx.size(b):
+    if fx.size(b) % fx.size(c):
         return False
     m, n, _ = atom.shape_mnk.unpack()
-    threads, values = fx.size(c[0]), fx.size(c[1])
+    threads, values, every = fx.size(c[0]), fx.size(c[1]), fx.size(b[1])
     return all(
-        divmod(c(t, v), m) == divmod(b(t, v), n)[::-1]
+        c(t, v % values) // m == b(t, v) % n
+        and c(t, v % values) % m + v // values * m == b(t, v) // n
         for t in range(threads)
-        for v in range(values)
+        for v in range(every)
     )
 
 

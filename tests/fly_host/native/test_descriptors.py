@@ -6,10 +6,8 @@ import ctypes
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
-
-np = pytest.importorskip("numpy")
-
 from fly_common.record import replace
 from fly_host.native import calling, specialisation
 from fly_host.native.specialisation import DriverEntry, KernelLimits

@@ -29,7 +29,7 @@ IMPLEMENTED = {
     "RDNA3": 925,
     "RDNA3.5": 985,
     "RDNA4": 1060,
-    "CDNA5": 1306,
+    "CDNA5": 1311,
 }
 
 

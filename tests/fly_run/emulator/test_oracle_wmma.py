@@ -1,4 +1,4 @@
-"""WMMA of gfx1100 and gfx1201: the emulator against the oracle, every instruction and modifier."""
+"""WMMA of gfx1100, gfx1201 and, where it has the same, gfx1250: the emulator against the oracle."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_exact_sums(target):
         np.testing.assert_array_equal(other[k], mine[k], err_msg=text)
 
 
-@pytest.mark.parametrize("target", build.RDNA)
+@pytest.mark.parametrize("target", try_wmma.MEASURED)
 def test_rounded_sums(target):
     """Of f16 and bf16 as measured, to the bit. How those of 8-bit floats are rounded is open."""
     mine, other = results(target, try_wmma.inputs(target, 6, whole=False))
@@ -40,7 +40,7 @@ def test_rounded_sums(target):
 
 
 @pytest.mark.parametrize("seed", [7, 8])
-@pytest.mark.parametrize("target", build.RDNA)
+@pytest.mark.parametrize("target", try_wmma.MEASURED)
 def test_strange_sums(target, seed):
     """Of f16 and bf16: far apart, too large or too small, infinite, no numbers; to the bit."""
     mine, other = results(target, try_wmma.strange(target, seed))

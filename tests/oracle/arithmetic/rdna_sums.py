@@ -75,6 +75,7 @@ STEPS = {
     "gfx1100": [slice(k, k + 2) for k in range(0, 16, 2)],
     "gfx1201": [slice(k, k + 4) for k in (0, 8, 4, 12)],
 }
+STEPS["gfx1250"] = STEPS["gfx1201"]  # not measured: for exact sums only
 
 
 def matrix(

@@ -162,7 +162,16 @@ EDGES["ragged16"] = [0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 0x4640, 0xC731, 0x3
 # For sine and cosine: within ±256 turns; neither is zero there.
 EDGES["brainturn16"] = [0x3E00, 0xBF20, 0x4049, 0x41B1, 0x3DCC, 0xC10A, 0xBF81, 0x3812]
 # Kinds that are not mixed with random numbers.
-CHOSEN = ("scale32", "small32", "finite32", "finite16", "ragged16", "odd16", "oddbrain16", "brainturn16")
+CHOSEN = (
+    "scale32",
+    "small32",
+    "finite32",
+    "finite16",
+    "ragged16",
+    "odd16",
+    "oddbrain16",
+    "brainturn16",
+)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,9 @@ def _brain() -> list[Probe]:
                 form = re.sub(r",\d\]", "]", form)
             text = f"{name} v8, {', '.join(REGISTERS[32][:count])}{form}"
             probes.append(Probe(text, ("ragged16",) * count))
-        probes.append(Probe(f"{name} v8, s24, {', '.join(REGISTERS[32][1:count])}", ("ragged16",) * count))
+        probes.append(
+            Probe(f"{name} v8, s24, {', '.join(REGISTERS[32][1:count])}", ("ragged16",) * count)
+        )
     return probes
 
 

@@ -194,7 +194,7 @@ def duals(target: str) -> list[Probe]:
             add(other, name, DUAL[other][0].format(8), y.format(9))
     add("mov_b32", "mov_b32", "v8, v9", "v9, v8")
     add("add_f32", "mul_f32", "v8, v9, v2", "v9, v8, v3")
-    # The emulator has no sums of gfx1250 for these.
+    # How gfx1250 sums them is not known.
     dots_ = () if target == "gfx1250" else (("f16", "odd16"), ("bf16", "oddbrain16"))
     for form, kind in dots_:
         for factor in ("v2", "s24"):

@@ -11,6 +11,7 @@ import numpy as np
 from oracle.probes.rdna_probe import WAITS, spelled
 
 LANES = 32
+MEASURED = ("gfx1100", "gfx1201")  # the targets whose sums are known
 # Registers of C and D, of A, of B, and the names; forms follow.
 GFX11 = (
     (8, 8, "f32_16x16x16_f16"),

@@ -17,8 +17,12 @@ import tempfile
 from dataclasses import dataclass, field
 
 MACHINES = {
-    **{0x3F: "gfx90a", 0x4C: "gfx942", 0x4F: "gfx950"},
-    **{0x41: "gfx1100", 0x4E: "gfx1201", 0x49: "gfx1250"},
+    0x3F: "gfx90a",
+    0x4C: "gfx942",
+    0x4F: "gfx950",
+    0x41: "gfx1100",
+    0x4E: "gfx1201",
+    0x49: "gfx1250",
 }
 
 

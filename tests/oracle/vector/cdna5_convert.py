@@ -1,10 +1,10 @@
 """gfx1250's conversions of floats of 8, 6 and 4 bits: eight or sixteen numbers, pairs and bytes.
 
-    scale of codes     E8M0 bytes; which one a lane reads: MLIR's documentation of
-                       `amdgpu.scaled_ext_packed816`
-    scale of numbers   the exponent of an f32, as on gfx950 (conversions.py); so is stochastic
-                       rounding, where each number has the next of V_PRNG_B32's sequence
-    pairs and bytes    LLVM's definitions and its lowering of the intrinsics
+scale of codes     E8M0 bytes; which one a lane reads: MLIR's documentation of
+                   `amdgpu.scaled_ext_packed816`
+scale of numbers   the exponent of an f32, as on gfx950 (conversions.py); so is stochastic
+                   rounding, where each number has the next of V_PRNG_B32's sequence
+pairs and bytes    LLVM's definitions and its lowering of the intrinsics
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ def _scales(w: Waves, operand, select_: int, bits: int) -> np.ndarray:
         blocks_of_16, byte, half = select_ & 1, select_ >> 1 & 3, select_ >> 3
         step = blocks_of_16
     else:
-        assert select_ < 8 and not select_ & 1
+        assert select_ < 8
+        assert not select_ & 1
         byte, half, step = 2 * (select_ >> 1 & 1), select_ >> 2, 1
     lane = np.arange(LANES)
     given = np.broadcast_to(w.read(operand, 32), (w.n, LANES))
@@ -78,9 +79,7 @@ def _widen(ins: Instruction, count: int, kind: str, small: Format) -> Step:
             codes = [w.read(source, 32) >> u32(4 * k) & u32(15) for k in range(8)]
         else:
             start = w.first(source)
-            codes = [
-                bits_at(w, start, small.bits * k, small.bits) for k in range(count)
-            ]
+            codes = [bits_at(w, start, small.bits * k, small.bits) for k in range(count)]
         values = [packed_bits(kind, scaled(small.decode(code), by)) for code in codes]
         if kind != "f32":
             values = [values[k] | values[k + 1] << u32(16) for k in range(0, count, 2)]

@@ -1,4 +1,4 @@
-"""Vector ALU instructions that only gfx1250 has: tables like rdna_valu.py's, and functions of waves.
+"""Vector ALU instructions that only gfx1250 has: tables like rdna_valu.py's, functions of waves.
 
 Sources: LLVM's definitions and what it selects the instructions for; for lookups and moves between
 lanes the CDNA5 ISA manual's words as tests of public programs quote them. LLVM selects a sum with a
@@ -226,15 +226,9 @@ def _look_up(ins: Instruction, width: int) -> Step:
         indices = _words(w, ins.operands[3], 2)
         shape = (w.n, LANES)
         bits = np.stack(
-            [
-                np.broadcast_to(word >> u64(k) & u64(1), shape)
-                for word in words
-                for k in range(32)
-            ]
+            [np.broadcast_to(word >> u64(k) & u64(1), shape) for word in words for k in range(32)]
         ).astype(i64)
-        entries = [
-            sum(bits[width * k + b] << b for b in range(width)) for k in range(16)
-        ]
+        entries = [sum(bits[width * k + b] << b for b in range(width)) for k in range(16)]
         table = np.stack(entries)
         total = [0] * (width // 2)
         for k in range(16):
@@ -248,4 +242,3 @@ def _look_up(ins: Instruction, width: int) -> Step:
             w.put_v32(first + k, word.astype(u32), w.active())
 
     return step
-

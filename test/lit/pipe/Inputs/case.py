@@ -1,4 +1,4 @@
-"""case.py make|check ENTRY: an example's arrays in the current folder, and whether the results are
+"""case.py make|check ENTRY [TARGET]: an example's arrays in the current folder, and whether the results are
 NumPy's and the code object @jit's. The cases are those of tests/examples."""
 
 import sys
@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[4]
 sys.path.insert(0, str(ROOT / "tests/examples"))
 from example_cases import CASES, check  # noqa: E402
 
-action, entry = sys.argv[1:]
+action, entry, *chosen = sys.argv[1:]
 case = next(case for case in CASES if case.entry == entry)
 arguments = case.make()
 if action == "make":
@@ -27,5 +27,7 @@ else:
     expected = case.expect(arguments)
     check(case, {name: np.load(f"{name}.out.npy") for name in expected}, expected)
     path = str(ROOT / "examples" / case.file)
-    compiled = find_entry(load_file(path), path, entry).compile(target="gfx942")
+    compiled = find_entry(load_file(path), path, entry).compile(
+        target=chosen[0] if chosen else "gfx942"
+    )
     assert Path("k.hsaco").read_bytes() == compiled.hsaco, "the pipe and @jit differ"

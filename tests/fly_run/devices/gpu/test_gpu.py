@@ -10,6 +10,8 @@ import threading
 import numpy as np
 import pytest
 from fly_common.errors import Fault, FlyError, InputError, MissingError, UsageError
+from fly_common.record import replace
+from fly_host.tiles import Tile
 from fly_run.devices.gpu.cuda import Cuda
 from fly_run.devices.gpu.device import Gpu
 from fly_run.devices.gpu.hip import Hip
@@ -398,6 +400,31 @@ def test_a_variable_keeps_its_module(kind):
     assert not gpu.loaded
 
 
+# -- descriptors of tensors
+
+MATRIX = Tile(1 << 20, "bf16", 2, (100, 30), (208,), (64, 8), 128)
+
+
+def test_a_descriptor_of_a_tensor():
+    """The data type, the rank, the address, extents, bytes between rows, the box, the steps; dense,
+    a swizzle of 128 bytes, promotion to 256 bytes, zeros out of bounds."""
+    _, device = opened(Cuda)
+    found = struct.unpack("<16Q", device.describe(MATRIX))
+    assert found[:14] == (9, 2, 1 << 20, 100, 30, 208, 64, 8, 1, 1, 0, 3, 3, 0)
+
+
+def test_elements_that_no_descriptor_has():
+    _, device = opened(Cuda)
+    with pytest.raises(InputError, match="TMA copies no i4"):
+        device.describe(replace(MATRIX, dtype="i4"))
+
+
+def test_descriptors_on_other_hardware():
+    _, device = opened(Hip)
+    with pytest.raises(MissingError, match="no descriptors for copies of tiles"):
+        device.describe(MATRIX)
+
+
 # -- each function fails
 
 
@@ -420,6 +447,8 @@ def everything_on(gpu, device) -> None:
     device.synchronize()
     device.elapsed(start, end)
     device.limits()
+    if isinstance(device.driver, Cuda):
+        device.describe(MATRIX)
 
 
 def functions(kind):

@@ -29,7 +29,7 @@ MOST_TRACED_AGAIN = 500  # branches and loops of a function, in all
 Roots = tuple[tuple[Callable[[], Any], str, str | None], ...]
 
 
-class _Held:
+class Held:
     """A part that is not carried: it must be the same object on all paths."""
 
     __slots__ = ("value",)
@@ -39,7 +39,7 @@ class _Held:
         self.value = value
 
     def __eq__(self, other: Any) -> bool:
-        return isinstance(other, _Held) and self.value is other.value
+        return isinstance(other, Held) and self.value is other.value
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -60,7 +60,7 @@ class Container:
         """The contents, with other containers as they are."""
 
         def part(one: Any) -> Any:
-            return _Held(one) if id(one) in others else one
+            return Held(one) if id(one) in others else one
 
         value = self.value
         if type(value) is list:
@@ -71,7 +71,7 @@ class Container:
         self._check_others(held)
         late = sorted(self.attributes.union(held).difference(self.order))
         return Fields(
-            (name, part(one) if name in self.attributes else _Held(one))
+            (name, part(one) if name in self.attributes else Held(one))
             for name in (*self.order, *late)
             if name not in self.absent
             if (one := held.get(name, MISSING)) is not MISSING or name in self.attributes
@@ -101,19 +101,21 @@ class Container:
 
 
 def _plain(one: Any) -> Any:
-    return one.value if isinstance(one, _Held) else one
+    return one.value if isinstance(one, Held) else one
 
 
 @record
 class Variables:
     """The variables of a branch or loop: see `branches.if_`. The first `contents` are those of
-    containers. `types` are those that the Python numbers among them take in a loop."""
+    containers, by whose `layout` other contents are told apart. `types` are those that the Python
+    numbers among them take in a loop."""
 
     get: Callable[[], Any]
     put: Callable[[Any], None]
     names: tuple[str, ...]
     live: int
     contents: int = 0
+    layout: tuple[tuple[int, frozenset[str]], ...] = ()
     types: Types = field(default_factory=dict)
 
 
@@ -210,8 +212,12 @@ def retried(
     builder = tracing.active()
     changed: dict[int, frozenset[str]] = {}  # containers by id, and their attributes
     types: Types = {}
+    layout = None  # that of the leaves whose places `types` has
     while True:
         with carried(roots, get, put, names, live, changed, is_loop) as variables:
+            if variables.layout != layout:  # also by what a branch within has changed
+                types.clear()
+                layout = variables.layout
             own = replace(variables, types=types)
             if builder is None:
                 build(own)
@@ -227,8 +233,6 @@ def retried(
                 else:
                     error.container = _outer(builder, error.container, copies)
                     is_new = _take(builder, error, changed)
-                    if is_new:
-                        types.clear()  # the places of leaves are others
                 own.put(before)
                 if not is_new or builder.traced_again >= MOST_TRACED_AGAIN:
                     raise
@@ -331,6 +335,7 @@ def carried(
     builder.carried, builder.offered = {**before, **others}, {**offered, **others}
     try:
         all_names = (*(one.name for one in containers), *names)
-        yield Variables(get_all, put_all, all_names, live + count, count)
+        layout = tuple((id(one.value), one.attributes) for one in containers)
+        yield Variables(get_all, put_all, all_names, live + count, count, layout)
     finally:
         builder.carried, builder.offered, builder.fields = before, offered, fields

@@ -190,7 +190,7 @@ WMMA = [
 ]
 
 
-@pytest.mark.parametrize("target", build.RDNA)
+@pytest.mark.parametrize("target", try_wmma.MEASURED)
 def test_wmma(target: str) -> None:
     """All forms in one launch: the probe's kernel executes every instruction of its list."""
     listed = [name for name, _ in try_wmma.instructions(target)]

@@ -202,7 +202,8 @@ class Gpu:
 
     def describe(self, tile: Tile) -> bytes:
         """See Device."""
-        return self.driver.describe(tile)
+        with self.context:
+            return self.driver.describe(tile)
 
     def driver_entry(self, functions: Sequence[Function]) -> DriverEntry:
         """See Device."""

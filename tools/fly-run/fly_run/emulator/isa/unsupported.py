@@ -58,9 +58,7 @@ REASONS: dict[str, tuple[str, ...]] = {
     "barriers in LDS: their word is not documented": (
         "ds_atomic_(?:async_)?barrier_arrive_(?:rtn_)?b64",
     ),
-    "sums of f16 and bf16 products: this processor has no other instruction with them": (
-        "v_dual_dot2acc_f32_b?f16",
-    ),
+    "the first half of an instruction": ("v_wmma_ld_scale(?:16)?_paired_b(?:32|64)",),
     "C of f32 and D of bf16 in the same registers: their places are not documented": (
         "v_swmmac_bf16f32_16x16x64_bf16",
     ),

@@ -259,6 +259,9 @@ class Strict:
         """Counts a tensor data move, and records the bytes of LDS that it reads or writes."""
         made = track.counters.issue(instruction, TENSOR_COUNTER, TENSOR, frozenset())
         offsets = tensor.lds_bytes(effect.step, values, len(wave.lds))
+        use = tensor.undefined_use(effect.step, track.shadow, track.group.undefined, offsets)
+        if use is not None:
+            raise self._uninitialised(wave, instruction, use)
         kind = "load" if tensor.stores(effect.step) else "store"
         access = races.Access(instruction, track.number, kind, straight=True)
         found = track.group.shared.access(access, offsets[:, None], track.barriers, None)
@@ -311,6 +314,13 @@ class Strict:
     def _report_race(
         self, wave: WaveView, made: races.Access, other: races.Access, byte: int
     ) -> None:
+        if other.wave == made.wave and other.kind == "load":
+            message = (
+                f"byte 0x{byte:x} of LDS is overwritten before it has been read:"
+                f" it is stored to memory by {self._instruction_text(other.instruction)}"
+            )
+            hint = "insert a wait for the store between them"
+            raise self._fault(wave, made.instruction, message, hint)
         if other.wave == made.wave:
             message = (
                 f"byte 0x{byte:x} of LDS is used before its load has completed:"

@@ -1,4 +1,5 @@
-"""The bytes of LDS that a tensor data move reads or writes, from its descriptor.
+"""The bytes of LDS that a tensor data move reads or writes, from its descriptor, and what of both
+must be defined.
 
 Fields and rules as in `semantics.cdna5.tensor`.
 """
@@ -10,6 +11,10 @@ import numpy as np
 from fly_run.emulator.lowering.steps import Step
 from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES, TENSOR, TILE
 from fly_run.emulator.strict.accesses import Values
+from fly_run.emulator.strict.shadow import Memory, Shadow, Use
+
+# The bits of groups 0 and 1 that every move reads: all but the barrier's address and stride 1.
+READ = ((1 << 128) - 1, ((1 << 208) - 1) ^ (0xFFFF << 32))
 
 
 def lds_bytes(step: Step, values: Values, size: int) -> np.ndarray:
@@ -69,6 +74,20 @@ def _bits(values: Values, place: int, count: int) -> int | None:
             return None
         found |= word << 32 * number
     return found
+
+
+def undefined_use(step: Step, shadow: Shadow, lds: Memory, offsets: np.ndarray) -> Use | None:
+    """Returns a use of an undefined value: in the descriptor, or of LDS that is stored."""
+    for place, meant in zip(step.operands, READ, strict=False):
+        for word in range(
+            place // 4, min(place // 4 + meant.bit_length() // 32 + 1, shadow.end // 4)
+        ):
+            used = meant >> 32 * (word - place // 4) & 0xFFFF_FFFF
+            if int(shadow.bits[word]) & used:
+                return Use("what a tensor data move copies", None, int(shadow.origins[word]))
+    if stores(step) and (bad := offsets[lds.bytes[offsets] != 0]).size:
+        return Use("a stored value", None, int(lds.origins[bad[0] // 4]))
+    return None
 
 
 def stores(step: Step) -> bool:

@@ -134,7 +134,7 @@ class Pipeline:
         self._full: Pointer = content.ptr
         self._empty: Pointer = content.ptr + self.stages
         builder = tracing.kernel(what)
-        first = thread_idx.x == 0
+        first: Any = thread_idx.x == 0
         with only_if(builder, builder.ssa(first)):
             for stage in range(self.stages):
                 mbarrier_init(self._full + stage, 1)

@@ -9,7 +9,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable
-from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType
+from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType, ModuleType
 from typing import Any, NoReturn
 
 from fly_common.quoting import quoted
@@ -97,8 +97,7 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
     for value in (function, *arguments, *named.values()):
         if type(value) not in python_calls.PLAIN:
             builder.python_calls.add(value)
-    owner = getattr(function, "__self__", None)  # a list, of its methods
-    watched = builder.frozen.reached_by((function, owner, *arguments, *named.values()))
+    watched = builder.frozen.reached_by((function, _owner(function), *arguments, *named.values()))
     result = function(*arguments, **named)
     changed = [entry for entry in watched if entry.changed]
     if changed:
@@ -108,10 +107,16 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
     return result
 
 
+def _owner(function: Any) -> Any:
+    """The list or other object of which `function` is a method; None if it is not a method."""
+    owner = function.__self__ if type(function) is BuiltinMethodType else None
+    return None if type(owner) is ModuleType else owner  # of a function in C
+
+
 def _rearranged(function: Any, changed: list[Entry]) -> Any:
     """The list or dictionary of which `function` is a method, if it has as many items, or the same
     keys, as before: a branch or loop may carry such a change."""
-    owner = function.__self__ if type(function) is BuiltinMethodType else None
+    owner = _owner(function)
     before = next((entry.state for entry in changed if entry.value is owner), None)
     if before is None or type(owner) not in (list, dict):
         return None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 
-from fly_trace.control import carried_values, in_place, object_fields, weak_numbers
+from fly_trace.control import carried_values, in_place, object_fields, objects, weak_numbers
 from fly_trace.control.branches import dynamic, fillable, filler, made_in, shown
 from fly_trace.control.carried_values import Mismatch, Undefined
 from fly_trace.core import tracing
@@ -120,6 +120,9 @@ class Carried:
             try:
                 _pair(start[index], after[index], leaf)
             except Mismatch as mismatch:
+                if isinstance(mismatch.a, in_place.Held):
+                    # An attribute that only a branch within the loop carries: the loop may, too.
+                    objects.check_region(builder.frozen)
                 before = self.before[index]
                 mismatch.a = before if not mismatch.path else mismatch.a
                 carried_values.refuse_mismatch(

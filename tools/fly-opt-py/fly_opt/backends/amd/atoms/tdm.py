@@ -2,8 +2,7 @@
 
 The global memory view gives the tile's extents and base; the atom's state gives the tensor's
 extents and strides, a workgroup mask and a byte offset. The descriptor follows LLVM's
-`llvm.amdgcn.tensor.load.to.lds` and FlyDSL's text; it has not been run on hardware, and the
-emulator does not support it.
+`llvm.amdgcn.tensor.load.to.lds` and FlyDSL's text; it has not been run on hardware.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ def _float_dots() -> Iterator[Operation]:
             (f"v_dot2c_f32_{form}", "float += i32, i32"),
         ):
             for meaning, body, traits in (
-                ("chain", _dot_chain(form), GFX9),
+                ("chain", _dot_chain(form), GFX9 | {"gfx1250"}),
                 ("complements", complements, frozenset({"complements"})),
                 ("pairs", pairs, frozenset({"pairs"})),
             ):

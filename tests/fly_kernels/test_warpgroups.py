@@ -1,0 +1,109 @@
+"""Products and attention on Hopper, by TMA and wgmma, on the device cpu, judged by torch in f64."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from fly.kernels import flash_attention, matmul
+
+BF16, F16, F32, FP8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
+
+
+@pytest.fixture(autouse=True)
+def hopper(monkeypatch):
+    monkeypatch.setenv("FLY_TARGET", "sm_90a")
+    monkeypatch.setenv("FLY_DEVICE", "cpu")
+    torch.manual_seed(0)
+
+
+def operand(shape, dtype, adjacent):
+    """A batch of matrices, whose rows are adjacent, or else its columns."""
+    rows, columns = shape[-2:]
+    if adjacent:
+        return torch.randn(shape).to(dtype)
+    return torch.randn(*shape[:-2], columns, rows).to(dtype).mT
+
+
+def judged(found, exact, size, dtype):
+    """`size`: the sum of the magnitudes that were added."""
+    rounding = {BF16: 2**-8, F16: 2**-11, F32: 2**-23}[found.dtype]
+    inputs = 2**-10 if dtype == F32 else 2**-20
+    error = (found.double() - exact).abs()
+    assert (error <= rounding * exact.abs() + inputs * size + 1e-6).all()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("m", "n", "k", "dtype", "rows", "columns", "options"),
+    [
+        (200, 264, 136, F16, True, True, {}),
+        (64, 72, 264, BF16, False, False, {}),
+        (201, 267, 139, BF16, True, False, {}),
+        (64, 40, 2048, BF16, True, False, {"split_k": 4}),
+        (33, 41, 97, F32, False, True, {"tf32": True}),
+        (130, 80, 208, FP8, True, False, {"out_dtype": F32}),
+        (65, 33, 127, FP8, False, True, {"out_dtype": BF16}),
+        (1, 1, 1, BF16, True, True, {}),
+    ],
+)
+def test_products(m, n, k, dtype, rows, columns, options):
+    a, b = operand((m, k), dtype, rows), operand((k, n), dtype, columns)
+    found = matmul(a, b, **options)
+    exact = a.double() @ b.double()
+    judged(found, exact, a.double().abs() @ b.double().abs(), dtype)
+
+
+@pytest.mark.heavy
+def test_a_product_of_batches_with_an_epilogue():
+    a, b = operand((2, 70, 40), BF16, True), operand((2, 40, 24), BF16, True)
+    c, bias = torch.randn(2, 70, 24).bfloat16(), torch.randn(24).bfloat16()
+    found = matmul(a, b, bias, c, activation="relu", alpha=0.5, beta=0.25, out_dtype=F32)
+    exact = 0.5 * (a.double() @ b.double()) + 0.25 * c.double() + bias.double()
+    judged(found, exact.relu(), a.double().abs() @ b.double().abs() + 4, BF16)
+
+
+@pytest.mark.heavy
+def test_zeros_of_the_padding_do_not_meet_infinity():
+    """What lies beyond a row or a column must not become part of a sum."""
+    a, b = operand((30, 17), BF16, True), operand((17, 9), BF16, True)
+    a[3, 16], b[16, 4] = math.inf, math.nan
+    found, exact = matmul(a, b), a.double() @ b.double()
+    assert torch.equal(found.isnan(), exact.isnan())
+    assert torch.equal(found.isinf(), exact.isinf())
+
+
+@pytest.mark.heavy
+def test_f32_is_not_rounded_unless_it_may_be():
+    a, b = operand((16, 32), F32, True), operand((32, 16), F32, False)
+    exact = a.double() @ b.double()
+    assert (matmul(a, b) - exact).abs().max() < 1e-5
+    assert 1e-5 < (matmul(a, b, tf32=True) - exact).abs().max() < 0.03
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("heads", "own", "queries", "keys", "d", "causal", "dtype"),
+    [
+        (1, 1, 128, 128, 64, False, BF16),
+        (2, 1, 200, 300, 128, True, BF16),
+        (1, 1, 300, 200, 64, True, BF16),
+        (1, 1, 1, 1, 64, True, BF16),
+    ],
+)
+def test_attention(heads, own, queries, keys, d, causal, dtype):
+    q = torch.randn(1, heads, queries, d).to(dtype)
+    k, v = torch.randn(2, 1, own, keys, d).to(dtype)
+    out, lse = flash_attention(q, k, v, causal=causal)
+    k, v = (one.double().repeat_interleave(heads // own, 1) for one in (k, v))
+    scores = q.double() @ k.mT / math.sqrt(d)
+    if causal:
+        sees = torch.arange(keys)[None] <= torch.arange(queries)[:, None] + keys - queries
+        scores = scores.masked_fill(~sees, -math.inf)
+    exact_lse = scores.logsumexp(-1)
+    exact = scores.softmax(-1).nan_to_num() @ v
+    assert torch.equal(lse.isneginf(), exact_lse.isneginf())
+    assert (lse - exact_lse).nan_to_num().abs().max() < 1e-4
+    assert (out - exact).abs().max() < (0.02 if dtype == BF16 else 0.003)
