@@ -1,4 +1,4 @@
-"""Operators and conversions, as FlyDSL documents them: `fly_trace.values.rules`.
+"""Operators and conversions, as FlyDSL documents them: `fly_trace.core.rules`.
 
 Numbers that are known while tracing are computed by Python, and wrap at their width.
 """
@@ -89,7 +89,7 @@ def typed(value: Any) -> Any:
 
 @record
 class FlyDSLNumbers:
-    """See `fly_trace.values.rules.Rules`. `fastmath` are the flags of all operations on floats,
+    """See `fly_trace.core.rules.Rules`. `fastmath` are the flags of all operations on floats,
     `waves_per_eu` is what kernels ask for (0: nothing)."""
 
     fastmath: str | None = None

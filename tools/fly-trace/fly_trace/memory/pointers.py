@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from fly_dialect.types import PtrSpec
 
-from fly_trace.core import tracing
+from fly_trace.core import rules, tracing
 from fly_trace.core.dialect_value import DialectValue, apply, values_of
 from fly_trace.core.tracing import describe
 from fly_trace.layouts.int_tuples import int_tuple
-from fly_trace.values import rules
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import (
     BOOL,

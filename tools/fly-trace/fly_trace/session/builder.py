@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from fly_trace.control.in_place import Container
     from fly_trace.control.named_values import Named
     from fly_trace.control.weak_numbers import Weak
+    from fly_trace.core.rules import Rules
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot, Variables
     from fly_trace.session.op_locations import Locations
-    from fly_trace.values.rules import Rules
 
 
 class Builder:

@@ -31,7 +31,7 @@ class KernelFunction:
 
     is_decorated: ClassVar[bool] = True
     settable: ClassVar[frozenset[str]] = frozenset()  # attributes that a host function may assign
-    rules: ClassVar[Any] = None  # of numbers: a `values.rules.Rules`; None for the language's own
+    rules: ClassVar[Any] = None  # of numbers: a `core.rules.Rules`; None for the language's own
     function: FunctionType
     name: str
     block: tuple[int, int, int] | None = None

@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fly_trace.values import arithmetic, conversion, math_functions, rules
+from fly_trace.core import rules
+from fly_trace.values import arithmetic, conversion, math_functions
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
 
