@@ -51,7 +51,7 @@ class KernelFunction(_KernelFunction):
         """As an attribute of an object: its first parameter is the object."""
         if owner is None:
             return self
-        return KernelFunction(self.function, self.name, self.block, self.rules, owner)
+        return KernelFunction(self.function, self.name, self.block, self.rules, owner)  # type: ignore[arg-type]
 
     def __call__(
         self,
@@ -69,7 +69,7 @@ class KernelFunction(_KernelFunction):
         key = chosen.get("name", self.name), chosen.get("block", self.block), rules
         made = self._made.get(key)
         if made is None:
-            made = self._made[key] = _KernelAsSet(self.function, key[0], key[1])
+            made = self._made[key] = _KernelAsSet(self.function, key[0], key[1])  # type: ignore[arg-type]
             made.rules = rules
         call = _KernelFunction.__call__(made, *arguments, **named)
         return KernelLauncher(call, tuple(unit_attrs or ()), value_attrs or {})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace.expr import gpu as _language
-from fly_trace.expr.gpu import *  # noqa: F403
+from fly_trace.expr.gpu import *  # noqa: F403  # type: ignore[assignment]
 from fly_trace.memory.shared_memory import SharedAllocator as SharedAllocator
 from fly_trace.values.dtypes import I32
 from fly_trace.values.scalars import Scalar
