@@ -224,6 +224,7 @@ def retried(
                 return
             before, allocated = own.get(), len(builder.allocations)
             unrolled, copies = builder.unrolled, len(builder.copies)
+            generators = list(builder.generators)
             try:
                 build(own)
                 return
@@ -237,6 +238,7 @@ def retried(
                 if not is_new or builder.traced_again >= MOST_TRACED_AGAIN:
                     raise
                 discard(builder, error.region, allocated)
+                builder.generators[:] = generators  # others hold values of what was discarded
         builder.unrolled = unrolled
         builder.traced_again += 1
 

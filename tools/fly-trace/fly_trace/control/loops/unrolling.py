@@ -36,7 +36,7 @@ def attempt(
         build()
         return
     before, exits, allocated = get(), builder.exits, len(builder.allocations)
-    present = builder.frozen.present()
+    present, generators = builder.frozen.present(), list(builder.generators)
     builder.failed = None
     try:
         build()
@@ -48,6 +48,7 @@ def attempt(
         if builder.unrolled > MOST_IN_ALL or not _undone(builder, present, allocated):
             raise
     builder.exits = exits
+    builder.generators[:] = generators  # others hold values of what was discarded
     put(before)
     for item in iterations:
         body(item)
