@@ -30,7 +30,7 @@ BINDINGS = ("mlir", "torch_mlir")  # in the order in which fly_dialect.bindings 
 
 @functools.cache
 def sources(*packages: str) -> str:
-    """Returns a digest of the Python sources of top-level packages, by content.
+    """Returns a digest of the Python sources of packages, by content.
 
     It is computed once per process, because the running code is that which was imported.
     """
@@ -44,7 +44,9 @@ def _sources(package: str) -> str:
     from fly_store import file_digests
     from fly_store.store import Store, default_store, key_of
 
-    files = [(path, path[len(root) :]) for root in _folders(package) for path in _files(root)]
+    name, *inner = package.split(".")
+    roots = [os.path.join(root, *inner) for root in _folders(name)]
+    files = [(path, path[len(root) :]) for root in roots for path in _files(root)]
     stamps = [file_digests.stamp_of(path) for path, _ in files]
 
     def digest() -> bytes:

@@ -139,6 +139,11 @@ class JitFunction(_Fast, HostFunction):
         return lambda: compiled.run_viewed(given, viewed, self.device, None, self.host).results
 
     @property
+    def trace_words(self) -> str:
+        """What the trace depends on besides the function and its arguments' types."""
+        return ""
+
+    @property
     def host(self) -> CompileOptions:
         """How the host program runs, as the decorator says."""
         return self.options["host"]
@@ -295,7 +300,7 @@ class JitFunction(_Fast, HostFunction):
         if not known:
             module = self._traced_for(given, chosen)
             signature = sha256(module).hexdigest()
-        what = (reached.digest, signature, chosen.target, chosen.trace_identity())
+        what = (reached.digest, signature, chosen.target, chosen.trace_identity(), self.trace_words)
         # If nothing is kept in memory, the identity is computed later, in parallel with tracing,
         # because identifying LLVM may be slow.
         if self._kept:
@@ -304,7 +309,7 @@ class JitFunction(_Fast, HostFunction):
                 return kept, identity
         with collector.paused(), postponing(), Prefetch(chosen) as prefetch:
             if module is None:
-                traced = f"{reached.digest} {signature}"
+                traced = f"{reached.digest} {signature}{self.trace_words}"
                 module = self._traced(given, chosen, traced, prefetch.start)
             identity = chosen.identity()
             data = compile_reports.compile(chosen, module, prefetch)

@@ -42,6 +42,7 @@ EIGHT_BITS = {
     "gfx950": ("int8", "float8_e4m3fn", "float8_e5m2"),
     "gfx1100": ("int8",),
     "gfx1201": ("int8", "float8_e4m3fn", "float8_e5m2"),
+    "gfx1250": ("int8", "float8_e4m3fn", "float8_e5m2"),
 }
 
 

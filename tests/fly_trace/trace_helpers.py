@@ -34,23 +34,28 @@ def kernel_source(body: str, top: str = "") -> str:
     return HEAD.format(body=body, top=textwrap.dedent(top))
 
 
-def trace_source(source: str, folder: Path, entry: str | None = None, **signature) -> str:
-    """Returns the module traced from a file with this source, without locations."""
+def trace_source(
+    source: str, folder: Path, entry: str | None = None, on: str | None = None, **signature
+) -> str:
+    """Returns the module traced from a file with this source for the target `on`, or for all,
+    without locations."""
     path = folder / f"kernel_{next(_numbers)}.py"
     path.write_text(source)
     linecache.checkcache(str(path))
     function = find_entry(load_file(str(path)), str(path), entry)
-    return trace_function(function, signature, locations=False)
+    return trace_function(function, signature, locations=False, target=on)
 
 
 def trace_body(body: str, folder: Path, top: str = "") -> str:
     return trace_source(kernel_source(body, top), folder)
 
 
-def refusal(source: str, folder: Path, entry: str | None = None, **signature) -> str:
+def refusal(
+    source: str, folder: Path, entry: str | None = None, on: str | None = None, **signature
+) -> str:
     """Returns fly-trace's error for a source, with the file's name as `k.py`."""
     try:
-        text = trace_source(source, folder, entry, **signature)
+        text = trace_source(source, folder, entry, on, **signature)
     except FlyError as error:
         import re
 

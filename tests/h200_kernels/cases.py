@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from h200_kernels import primitive_cases
+from h200_kernels import matrix_cases, primitive_cases
 from h200_kernels.case import Case, Values
 from h200_kernels.kernels import BLOCK, FUNCTIONS, SLOTS
 
@@ -275,6 +275,7 @@ OWN = (
         bfloats,
     ),
     *primitive_cases.CASES,
+    *matrix_cases.CASES,
 )
 
 

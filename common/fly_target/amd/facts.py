@@ -60,7 +60,8 @@ class AmdFacts:
     clusters, whose ids are in ttmp6. `preload_prologue`: kernels with preloaded arguments start
     with 256 bytes of code for firmware without preloading. `user_sgpr_bits` is the width of the
     descriptor's number of user SGPRs. `vgprs` is the number of vector registers that a kernel can
-    address; more than 256 need s_set_vgpr_msb. `global_scratch`: addresses of private memory name
+    address; more than 256 need s_set_vgpr_msb. `generated_vgprs` is the number that LLVM may use,
+    if it is less. `global_scratch`: addresses of private memory name
     the lane, and start at src_flat_scratch_base. `wide_resources`: buffer resources have a base of
     57 bits and NUM_RECORDS of 45 bits. `signed_offsets`: the vector offset of an access with a
     scalar base is signed. `mode_has_ieee`: MODE has IEEE and
@@ -84,6 +85,7 @@ class AmdFacts:
     preload_prologue: bool = True
     user_sgpr_bits: int = 5
     vgprs: int = 256
+    generated_vgprs: int | None = None
     global_scratch: bool = False
     wide_resources: bool = False
     signed_offsets: bool = False

@@ -156,6 +156,9 @@ CDNA5 = replace(
         preload_prologue=False,
         user_sgpr_bits=6,
         vgprs=1024,
+        # LLVM 22 moves s_set_vgpr_msb before an instruction that needs the setting before it
+        # (llvm/llvm-project#176206).
+        generated_vgprs=256,
         global_scratch=True,
         wide_resources=True,
         signed_offsets=True,

@@ -1,6 +1,7 @@
 """Atoms, compiled and executed on the emulator, against NumPy."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +18,15 @@ from atom_kernels import (
     threads_of,
 )
 from fly_dialect.atoms.amd.mfma import MFMA_FORMS, SCALED_FORMS, Mfma, MfmaScale
-from fly_dialect.atoms.amd.wmma import GFX120X_FORMS, Gfx11Wmma, Gfx120xWmma
+from fly_dialect.atoms.amd.wmma import (
+    GFX120X_FORMS,
+    GFX1250_FORMS,
+    GFX1250_SCALED_FORMS,
+    Gfx11Wmma,
+    Gfx120xWmma,
+    Gfx1250Wmma,
+    Gfx1250WmmaScale,
+)
 from fly_target.registry import find
 
 import fly
@@ -57,12 +66,26 @@ def wmma11() -> list[Gfx11Wmma]:
     ]
 
 
+def wmma1250() -> list[Any]:
+    """The forms with 32-bit results; those with scales of each format with itself, and a pair."""
+    # LLVM 22 selects nothing for integers of four bits.
+    plain = [f for f in GFX1250_FORMS if f.acc in ("f32", "i32") and f.a != "i4"]
+    scaled_ = [
+        f for f in GFX1250_SCALED_FORMS if f.a == f.b or (f.a[:2] == "f4" and f.b[:2] == "f8")
+    ]
+    return [
+        *(Gfx1250Wmma(f.m, f.n, f.k, f.a, f.b, f.acc) for f in plain),
+        *(Gfx1250WmmaScale(f.m, f.n, f.k, f.a, f.b, f.acc) for f in scaled_),
+    ]
+
+
 CASES = {
     "gfx90a": mfma_of("gfx90a"),
     "gfx942": mfma_of("gfx942"),
     "gfx950": [*mfma_of("gfx950"), *scaled()],
     "gfx1100": wmma11(),
     "gfx1201": [Gfx120xWmma(f.m, f.n, f.k, f.a, f.b, f.acc) for f in GFX120X_FORMS],
+    "gfx1250": wmma1250(),
 }
 
 
@@ -156,7 +179,7 @@ def kernel(name: str, arguments: str, *lines: str) -> str:
     return f"gpu.func @{name}({arguments}) kernel {{\n  {body}\n}}"
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("target", ["gfx942", "gfx1100", "gfx1201", "gfx1250"])
 def test_a_buffer_access_out_of_bounds_reads_zero_and_writes_nothing(target):
     """Also with an offset of the state, which counts in elements, and under a predicate."""
     limit = 90
@@ -211,7 +234,7 @@ def test_a_buffer_access_out_of_bounds_reads_zero_and_writes_nothing(target):
     np.testing.assert_array_equal(run("chosen"), np.where(few & inside, kept, -1))
 
 
-@pytest.mark.parametrize("target", ["gfx942", "gfx1201"])
+@pytest.mark.parametrize("target", ["gfx942", "gfx1201", "gfx1250"])
 def test_atomics_update_what_several_threads_share(target):
     """By a universal atom and through a descriptor, of floats and of integers."""
     whole, real = Held("i32", 1), Held("f32", 1)

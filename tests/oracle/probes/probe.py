@@ -159,6 +159,8 @@ EDGES["oddbrain16"] = [
 ]
 # bf16 numbers whose products and sums need rounding, including a subnormal.
 EDGES["ragged16"] = [0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 0x4640, 0xC731, 0x3812, 1, 0x8000]
+# Finite bf16 of every sign and moderate magnitude, of random fractions.
+EDGES["tamebrain16"] = [0x3F80, 0xBF81, 0x4049, 0x3DCC, 0xC640, 0x3812, 0x3F01, 0xBEFF]
 # For sine and cosine: within ±256 turns; neither is zero there.
 EDGES["brainturn16"] = [0x3E00, 0xBF20, 0x4049, 0x41B1, 0x3DCC, 0xC10A, 0xBF81, 0x3812]
 # Kinds that are not mixed with random numbers.

@@ -23,7 +23,8 @@ def _packed() -> list[Probe]:
     for name, (kind, _) in cdna5_valu.PAIRED.items():
         kinds, result = (kind,) * 3, "2f16" if kind == "f16" else "b64"
         more = [" neg_lo:[1,0,1]", " neg_hi:[0,1,1]", " clamp"] if kind == "f16" else []
-        texts = [f"{', '.join(REGISTERS[32])}{form}" for form in forms + more]
+        texts = [", ".join(("s24", *REGISTERS[32][1:]))]
+        texts += [f"{', '.join(REGISTERS[32])}{form}" for form in forms + more]
         mixed = mixtures(("f16" if kind == "f16" else "32",) * 3, list(REGISTERS[32]))
         texts += [", ".join(chosen) for chosen in mixed]
         probes += [Probe(f"{name} v8, {text}", kinds, result) for text in texts]
@@ -34,20 +35,23 @@ def _brain() -> list[Probe]:
     probes = []
     for name in cdna5_valu.BRAIN:
         positive = any(part in name for part in ("log", "sqrt", "rsq"))
-        kinds = ("brainturn16" if "sin" in name or "cos" in name else "ragged16",)
+        turns = "sin" in name or "cos" in name
+        kinds = ("brainturn16" if turns else "tamebrain16",)
         for source in ("|v2|",) if positive else ("v2", "-v2", "-|v2|", "s24"):
             probes.append(Probe(f"{name}_e64 v8, {source}", kinds))
             if source[0] == "v":
                 probes.append(Probe(f"{name}_e64 v8, {source} op_sel:[1,0]", kinds))
                 probes.append(Probe(f"{name}_e64 v8, {source} op_sel:[0,1]", kinds))
+                probes.append(Probe(f"{name}_e64 v8, {source} clamp", kinds))
     forms = ["", " op_sel:[1,0,1]", " op_sel_hi:[0,1,0]", " neg_lo:[1,0,1]", " neg_hi:[0,1,1]"]
+    forms.append(" clamp")
     for name in cdna5_valu.BRAIN_PAIRS:
         count = 3 if "fma" in name else 2
         for form in forms:
             if count == 2:
                 form = re.sub(r",\d\]", "]", form)
             text = f"{name} v8, {', '.join(REGISTERS[32][:count])}{form}"
-            probes.append(Probe(text, ("ragged16",) * count))
+            probes += [Probe(text, (kind,) * count) for kind in ("ragged16", "tamebrain16")]
         probes.append(
             Probe(f"{name} v8, s24, {', '.join(REGISTERS[32][1:count])}", ("ragged16",) * count)
         )

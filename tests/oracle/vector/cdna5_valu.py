@@ -148,7 +148,7 @@ BRAIN_PAIRS: dict[str, Callable] = {
 def _brain(ins: Instruction, function: Callable) -> Step:
     read = vector.reader(ins, 0, ins.operands[1], "b16")
     write = vector.writer(ins, "b16", keeps_high=True)
-    return lambda w: write(w, narrowed(function(widened(read(w)))))
+    return lambda w: write(w, _clamped(ins, narrowed(function(widened(read(w))))))
 
 
 def _brain_pair(ins: Instruction, function: Callable) -> Step:
@@ -163,9 +163,18 @@ def _brain_pair(ins: Instruction, function: Callable) -> Step:
         count = range(len(operands))
         low = narrowed(function(*(half(w, k, low_half[k], low_sign[k]) for k in count)))
         high = narrowed(function(*(half(w, k, high_half[k], high_sign[k]) for k in count)))
+        low, high = _clamped(ins, low), _clamped(ins, high)
         w.put_v32(w.first(ins.operands[0]), pack(low, high), w.active())
 
     return step
+
+
+def _clamped(ins: Instruction, raw: np.ndarray) -> np.ndarray:
+    """To [0, 1], without -0; NaN is 0."""
+    if not ins.modifiers.get("clamp"):
+        return raw
+    value = widened(raw)
+    return np.where(value > 1, u16(0x3F80), np.where(value > 0, raw, u16(0)))
 
 
 # -- lanes -----------------------------------------------------------------------------------------

@@ -208,6 +208,17 @@ class Gfx1250Wmma(Gfx12):
             raise self._unsupported("GFX1250")
 
 
+def runs_layout(rows: int, k: int, element: str) -> Layout:
+    """A or B with block scales on gfx1250: runs of 16 values of 8 bits, or of 32 narrower ones,
+    alternate between threads 0–15 and 16–31, as the scales need it. Of 32 rows a thread has those
+    of row t and then those of row t + 16."""
+    run = 16 if bits(element) == 8 else 32
+    threads, values = ((16, 2), (1, rows * run)), ((run, k // (2 * run)), (rows, 2 * rows * run))
+    if rows == 16:
+        return Layout((threads[0], values[0]), (threads[1], values[1]))
+    return Layout((threads[0], (*values[0], 2)), (threads[1], (*values[1], 16)))
+
+
 GFX1250_SCALED_FORMS = (
     *(
         Form(16, 16, 128, a, b, "f32", GFX1250)
@@ -264,16 +275,16 @@ class Gfx1250WmmaScale(WaveMma):
 
     @property
     def thr_val_layout_a(self) -> Layout:
-        if self.m == 32:
-            return Layout((32, self.k), (1, 32))
-        return halves_layout(self.k, self.a)
+        return runs_layout(self.m, self.k, self.a)
 
     @property
     def thr_val_layout_b(self) -> Layout:
-        return halves_layout(self.k, self.b)
+        return runs_layout(self.n, self.k, self.b)
 
     @property
     def thr_val_layout_c(self) -> Layout:
+        if self.m == 32:  # two results of 16 rows, one after the other
+            return Layout(((16, 2), (8, 2)), ((32, 8), (1, 16)))
         return rows_layout(self.m // 2)
 
     @property

@@ -71,6 +71,7 @@ FAULTS = (
     "trap",
     "register index",  # relative addressing beyond the allocated registers
     "aperture",  # a flat access that its memory does not support
+    "inactive lanes",  # an instruction that is known with all lanes only
     "tensor",  # a descriptor of a tensor that is not supported
     "swizzled",  # a buffer resource of gfx1250 that swizzles
     "observer",  # an observer in Python stopped the launch

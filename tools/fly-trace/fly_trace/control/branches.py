@@ -81,7 +81,7 @@ def if_(
         else:
             _dynamic_if(test, then, orelse, Variables(get, put, names, live), only, all_)
 
-    in_place.retried(roots, get, put, names, live, build)
+    in_place.retried(roots, get, put, names, live, build, is_loop=False)
 
 
 def _dynamic_if(

@@ -279,7 +279,10 @@ class LeafKind:
 
     def made(self, value: Any) -> Any:
         """Creates the leaf of an SSA value."""
-        return self.like.with_ssa(value) if self.dtype is None else Scalar(self.dtype, value)
+        if self.dtype is None:
+            return self.like.with_ssa(value)
+        same_kind = isinstance(self.like, Scalar) and self.like.dtype is self.dtype
+        return self.like.with_value(value) if same_kind else Scalar(self.dtype, value)
 
     def fill(self, leaf: Any, value: Any) -> None:
         """Sets the SSA value of a leaf that was created without one."""

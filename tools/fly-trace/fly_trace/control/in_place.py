@@ -8,7 +8,7 @@ the same on all paths.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +53,8 @@ class Container:
     value: Any
     attributes: frozenset[str] = frozenset()
     order: tuple[str, ...] = ()
+    absent: frozenset[str] = frozenset()  # attributes that only an iteration has
+    others: Mapping[str, Any] = field(default_factory=dict)  # those that are not carried
 
     def read(self, others: dict[int, Any]) -> Any:
         """The contents, with other containers as they are."""
@@ -66,12 +68,22 @@ class Container:
         if type(value) is dict:
             return {key: part(one) for key, one in value.items()}
         held = object_fields.read(value)
+        self._check_others(held)
         late = sorted(self.attributes.union(held).difference(self.order))
         return Fields(
             (name, part(one) if name in self.attributes else Held(one))
             for name in (*self.order, *late)
+            if name not in self.absent
             if (one := held.get(name, MISSING)) is not MISSING or name in self.attributes
         )
+
+    def _check_others(self, held: dict[str, Any]) -> None:
+        """Has a branch or loop carry what one inside it has changed."""
+        for name, before in self.others.items():
+            if held.get(name, MISSING) is not before:
+                error = ContainerChanged(f"a branch or loop changes {self.name}.{name}")
+                error.container, error.name, error.attributes = self.value, self.name, (name,)
+                raise error
 
     def write(self, state: Any) -> None:
         value = self.value
@@ -174,14 +186,14 @@ def kept(builder: Builder, container: Any, name: str) -> None:
         raise error
 
 
-def _whole(value: Any, name: str, attributes: frozenset[str]) -> Container:
-    """A container that a function changes which the branch or loop calls. `attributes` are known to
-    be assigned to."""
+def _whole(value: Any, name: str, known: frozenset[str], assigned: Iterable[str]) -> Container:
+    """A container that a function changes which the branch or loop calls. `known` are attributes
+    that it carries already, `assigned` one more; if there is none, it carries all."""
     name = name or f"a {type(value).__name__}"
     if type(value) in (list, dict):
         return Container(name, value)
     order = tuple(object_fields.read(value))
-    return Container(name, value, attributes.union(order), order)
+    return Container(name, value, known.union(assigned or order), order)
 
 
 def retried(
@@ -191,6 +203,7 @@ def retried(
     names: tuple[str, ...],
     live: int,
     build: Callable[[Variables], None],
+    is_loop: bool = True,
 ) -> None:
     """Calls `build` with the variables of a dynamic branch or loop. If a function that it calls
     assigns to an item of a container from before it, the branch or loop is traced again, with the
@@ -201,7 +214,7 @@ def retried(
     types: Types = {}
     layout = None  # that of the leaves whose places `types` has
     while True:
-        with carried(roots, get, put, names, live, changed) as variables:
+        with carried(roots, get, put, names, live, changed, is_loop) as variables:
             if variables.layout != layout:  # also by what a branch within has changed
                 types.clear()
                 layout = variables.layout
@@ -237,9 +250,8 @@ def _take(builder: Builder, error: ContainerChanged, changed: dict[int, frozense
     for value, name in ((error.container, error.name), *error.others):
         key = id(value)
         known = builder.fields.get(key, frozenset())
-        whole = _whole(
-            value, name, known.union(error.attributes if value is error.container else ())
-        )
+        assigned = error.attributes if value is error.container else ()
+        whole = _whole(value, name, known, assigned)
         is_carried = key in builder.offered and known >= whole.attributes
         if is_carried or changed.get(key) == whole.attributes:
             continue
@@ -255,6 +267,16 @@ def _outer(builder: Builder, container: Any, copies: int) -> Any:
     while (made := builder.copies.get(id(container))) is not None and made[2] >= copies:
         container = made[1]
     return container
+
+
+def _entered(container: Container, is_loop: bool) -> Container:
+    """The container with its attributes when the branch or loop starts."""
+    if not container.attributes:
+        return container
+    held = object_fields.read(container.value)
+    new = container.attributes.difference(held) if is_loop else frozenset[str]()
+    others = {name: one for name, one in held.items() if name not in container.attributes}
+    return replace(container, absent=new, others=others)
 
 
 class ContainerChanged(TracedAgain):
@@ -287,11 +309,13 @@ def carried(
     names: tuple[str, ...],
     live: int,
     changed: Mapping[int, frozenset[str]],
+    is_loop: bool = True,
 ) -> Iterator[Variables]:
     """The variables of a dynamic branch or loop, with the contents of containers that its
     statements assign to, and of those that functions change: `changed` has the ids of those that
     are known to, and what is carried around the branch or loop may be among them too. Of the
-    latter, the value of a variable that the branch or loop assigns is carried as a variable."""
+    latter, the value of a variable that the branch or loop assigns is carried as a variable. An
+    attribute that an object lacks before a loop is each iteration's own."""
     containers = find(roots, names)
     builder = tracing.active()
     if builder is not None and builder.shared:
@@ -308,6 +332,7 @@ def carried(
     if not containers or builder is None:
         yield Variables(get, put, names, live)
         return
+    containers = [_entered(one, is_loop) for one in containers]
     count = len(containers)
     builder.assigned.update((id(one.value), one.value) for one in containers)
     others = {id(one.value): one.value for one in containers}

@@ -251,6 +251,8 @@ def target_attribute(thing: Any, name: str = "") -> Any:
     """The `x` of `x.name = …`."""
     if isinstance(thing, (Tensor, Scalar)):
         tracing.refuse(f"{describe(thing)} has no attribute that can be set")
+    if name in getattr(type(thing), "settable", ()):
+        return thing
     if (
         isinstance(thing, (ModuleType, type))
         or hasattr(type(thing), "is_decorated")

@@ -65,6 +65,10 @@ class DialectValue:
         """A value of the same kind and type with another SSA value."""
         return self.wrapped(self.spec, ssa, self)
 
+    def in_kernel(self, builder: Builder, ssa: ir.Value) -> Any:
+        """The value in a kernel, as whose argument it is passed; `ssa` is its parameter."""
+        return self.with_ssa(ssa)
+
     @property
     def compared_as(self) -> type:
         """The class for comparisons: only values of the same class can be equal."""

@@ -69,6 +69,9 @@ def _is_users_class(kind: type) -> bool:
     if module is None:  # the module was deleted, or C code without a module
         return any(type(item) is FunctionType for item in vars(kind).values())
     file = getattr(module, "__file__", None) or ""
+    while not file and "." in name:  # a module that an extension makes has its parent's file
+        name = name.rpartition(".")[0]
+        file = getattr(sys.modules.get(name), "__file__", None) or ""
     if file.endswith((".so", ".pyd")):
         return False
     return not locations.is_library(file) or uses_language(vars(module))

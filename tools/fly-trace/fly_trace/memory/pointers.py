@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_dialect.types import PtrSpec
 
-from fly_trace.core import tracing
+from fly_trace.core import rules, tracing
 from fly_trace.core.dialect_value import DialectValue, apply, values_of
 from fly_trace.core.tracing import describe
 from fly_trace.layouts.int_tuples import int_tuple
@@ -28,6 +28,8 @@ from fly_trace.values.vectors import Vector
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
+
+    from fly_trace.session.builder import Builder
 
 __all__ = [
     "AddressSpace",
@@ -108,6 +110,10 @@ def converted(value: Any, dtype: DType, name: str) -> Any:
     are implicit."""
     if isinstance(value, (Scalar, Vector)) and value.dtype is dtype:
         return value
+    if (own := rules.current()) is not None:
+        made = own.stored(value, dtype)
+        if made is not NotImplemented:
+            return made
     if not isinstance(value, (Scalar, Vector, bool, int, float)):
         tracing.refuse(f"an element of {name} must be a number, not {describe(value)}")
     try:
@@ -190,6 +196,31 @@ class Pointer(DialectValue):
         return apply("make_view", self, layout)
 
 
+class Address(DialectValue):
+    """A pointer in the host function: an integer, which a kernel takes as a pointer."""
+
+    __slots__ = ("dtype", "name")
+    noun = "an address"
+
+    def __init__(self, spec: PtrSpec, ssa: ir.Value | None, dtype: DType, name: str):
+        super().__init__(spec, ssa)
+        self.dtype = dtype
+        self.name = name
+
+    def with_ssa(self, ssa: ir.Value) -> Address:
+        return Address(self.spec, ssa, self.dtype, self.name)
+
+    @property
+    def described(self) -> str:
+        return f"the address {self.name}, which the host function can only pass to a kernel"
+
+    def in_kernel(self, builder: Builder, ssa: ir.Value) -> Pointer:
+        from fly_dialect.builders import ops
+
+        made = builder.fly(ops.inttoptr, ssa, self.spec)
+        return Pointer(self.spec, made, self.dtype, Access(True, True), self.name)
+
+
 def pointer(value: Any, what: str) -> Pointer:
     if not isinstance(value, Pointer):
         tracing.refuse(f"{what} takes a pointer, not {describe(value)}", "fx.get_iter(tensor)")
@@ -263,6 +294,8 @@ def ptrtoint(ptr: Any) -> Scalar:
     """The address: i64 for global memory, i32 for shared memory."""
     from fly_dialect.builders import ops
 
+    if isinstance(ptr, Address):
+        return Scalar(I64, ptr.ssa)
     ptr = pointer(ptr, "fx.ptrtoint")
     builder = tracing.kernel("fx.ptrtoint")
     ptr.access.reads = ptr.access.writes = True  # the address may be used for any access

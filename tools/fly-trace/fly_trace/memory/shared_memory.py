@@ -105,11 +105,13 @@ class Arena:
 
 class SharedAllocator(Arena):
     """Allocates the workgroup's shared memory. If static, each array is a separate allocation. With
-    `static=False`, they are consecutive in the shared memory that the launch requests with
-    `smem=`."""
+    `static=False`, they are consecutive in the shared memory that the launch requests with `smem=`,
+    which by default is what they take."""
 
     def __init__(self, base_alignment: int = ALIGN, *, static: bool = True):
-        tracing.kernel("fx.SharedAllocator")
+        builder = tracing.kernel("fx.SharedAllocator")
+        if not static:
+            builder.arenas.append(self)
         super().__init__(None if static else get_dyn_shared(), base_alignment)
         self.is_static = static
 

@@ -6,22 +6,25 @@
         count: fx.Align[fx.Int32, 64]
 
 A **layout type** is an element type, `fx.Array[…]`, `fx.Align[…]`, a struct or a union. Fields are
-in declaration order, each aligned as in C. The fields of a union overlap.
+in declaration order, each aligned as in C. The fields of a union overlap. A field annotated
+`fx.Constexpr` is known while tracing, and takes no memory.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
+from types import FrameType
 from typing import Any, ClassVar
 
 from fly_common.quoting import quoted
 from fly_common.record import record
 
-from fly_trace.core import tracing
+from fly_trace.core import locations, tracing
 from fly_trace.core.dialect_value import apply
 from fly_trace.core.tracing import describe
 from fly_trace.memory.pointers import Pointer, recast_iter
+from fly_trace.signatures.annotations import Constexpr
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import DType
 
@@ -163,10 +166,18 @@ def _make(name: str, fields: dict[str, Any], overlap: bool, module: str) -> type
     for field in fields:
         if field.startswith("_") or field in _RESERVED:
             raise TypeError(f"a field of {name} can't be called {field!r}")
-    for kind in fields.values():
+    for kind in stored_fields(fields).values():
         size_of(kind)
     body = {"__fly_fields__": fields, "__fly_overlap__": overlap, "__module__": module}
     return type(name, (Record,), body)
+
+
+def _caller() -> FrameType:
+    """The frame of the user that a function of the language is called from."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and locations.is_ours(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
 
 
 class _Maker(type):
@@ -176,7 +187,7 @@ class _Maker(type):
 
     def __call__(cls, plain: type) -> Any:
         # Types may be local to the function that contains the class.
-        names = {**sys._getframe(1).f_locals, **vars(plain)}
+        names = {**_caller().f_locals, **vars(plain)}
         fields = inspect.get_annotations(plain, eval_str=True, locals=names)
         return _make(plain.__name__, fields, cls.overlap, plain.__module__)
 
@@ -205,6 +216,16 @@ Struct, Union = struct, union
 # -- in memory -------------------------------------------------------------------------------------
 
 
+def is_constant(kind: Any) -> bool:
+    """Whether a field is known while tracing."""
+    return kind is Constexpr or isinstance(kind, Constexpr)
+
+
+def stored_fields(fields: dict[str, Any]) -> dict[str, Any]:
+    """The fields that take memory."""
+    return {name: kind for name, kind in fields.items() if not is_constant(kind)}
+
+
 def is_record(kind: Any) -> bool:
     return isinstance(kind, type) and issubclass(kind, Record)
 
@@ -216,7 +237,7 @@ def align_of(kind: Any) -> int:
     if isinstance(kind, (ArrayType, AlignType)):
         return kind.align
     if is_record(kind):
-        return max(map(align_of, kind.__fly_fields__.values()))
+        return max(map(align_of, stored_fields(kind.__fly_fields__).values()), default=1)
     raise TypeError(f"{kind!r} is not a type that can be stored in memory")
 
 
@@ -230,7 +251,9 @@ def size_of(kind: Any) -> int:
         return size_of(kind.inner)
     if not is_record(kind):
         raise TypeError(f"{kind!r} is not a type that can be stored in memory")
-    fields = kind.__fly_fields__
+    fields = stored_fields(kind.__fly_fields__)
+    if not fields:
+        return 0
     if kind.__fly_overlap__:
         end = max(map(size_of, fields.values()))
     else:
@@ -242,7 +265,7 @@ def size_of(kind: Any) -> int:
 def offsets_of(kind: type[Record]) -> dict[str, int]:
     """The fields' offsets, in bytes."""
     found, at = {}, 0
-    for name, field in kind.__fly_fields__.items():
+    for name, field in stored_fields(kind.__fly_fields__).items():
         at = 0 if kind.__fly_overlap__ else up(at, align_of(field))
         found[name] = at
         at += size_of(field)

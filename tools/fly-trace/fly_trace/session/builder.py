@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from fly_trace.control.in_place import Container
     from fly_trace.control.named_values import Named
     from fly_trace.control.weak_numbers import Weak
+    from fly_trace.core.rules import Rules
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot, Variables
     from fly_trace.session.op_locations import Locations
@@ -51,12 +52,14 @@ class Builder:
         locations: Locations,
         target: Target,
         frozen: Snapshot,
+        rules: Rules | None = None,
     ):
         self.context = context
         self.target = target
         self.block = block
         self.ip = ir.InsertionPoint(block)
         self.host = host
+        self.rules = rules  # of numbers; None for the language's own
         self.locations = locations
         self.region = 0
         self.regions = 0
@@ -89,6 +92,7 @@ class Builder:
         self.generators: list[Any] = []  # weak references to those of rewritten functions
         self.ids: dict[str, Scalar] = {}
         self.scratch: dict[Any, Any] = {}  # the primitives' shared memory: see `gpu.scratch`
+        self.arenas: list[Any] = []  # the allocators of dynamic shared memory
         self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
         self.last_static: ir.Value | None = None
         self.intervals: dict[ir.Value, Interval] = {}  # of values whose ops don't say theirs
@@ -108,6 +112,12 @@ class Builder:
             found = self._types[text] = fly.type_of(text, self.context)
         return found
 
+    def load(self, namespace: str) -> None:
+        """Loads a backend's dialect, which must be there before its first op is built."""
+        if namespace in self._unloaded:
+            self._unloaded.remove(namespace)
+            fly.load_upstream(self.context, (namespace,))
+
     def op(
         self,
         name: str,
@@ -116,10 +126,7 @@ class Builder:
         attributes: Mapping[str, ir.Attribute] | None = None,
         regions: int = 0,
     ) -> ir.Operation:
-        namespace = name.partition(".")[0]
-        if namespace in self._unloaded:
-            self._unloaded.remove(namespace)
-            fly.load_upstream(self.context, (namespace,))
+        self.load(name.partition(".")[0])
         return ir.Operation.create(
             name,
             results,

@@ -30,6 +30,8 @@ class KernelFunction:
     """
 
     is_decorated: ClassVar[bool] = True
+    settable: ClassVar[frozenset[str]] = frozenset()  # attributes that a host function may assign
+    rules: ClassVar[Any] = None  # of numbers: a `core.rules.Rules`; None for the language's own
     function: FunctionType
     name: str
     block: tuple[int, int, int] | None = None
@@ -57,6 +59,7 @@ class HostFunction:
     signature gives none."""
 
     is_decorated: ClassVar[bool] = True
+    rules: ClassVar[Any] = None
     constants: ClassVar[Mapping[str, Any]] = MappingProxyType({})
     function: FunctionType
     name: str

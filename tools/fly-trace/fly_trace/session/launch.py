@@ -26,10 +26,28 @@ from fly_trace.values.dtypes import I32, I64, DType
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
+    from fly_dialect.bindings import ir
+
     from fly_trace.session.builder import Builder
     from fly_trace.session.module_trace import ModuleTrace
 
 MOST_WORK_ITEMS = 1024  # per workgroup, on every target
+
+
+# Attributes of a kernel's function by name: integers, strings, and True for a unit attribute. Text
+# that begins with # or [ is an attribute's own.
+Attributes = tuple[tuple[str, int | str], ...]
+
+
+def attribute_of(value: int | str) -> ir.Attribute:
+    """The attribute of MLIR for a value of Attributes."""
+    from fly_dialect.bindings import ir
+
+    if value is True:
+        return ir.UnitAttr.get()
+    if isinstance(value, int):
+        return ir.IntegerAttr.get(ir.IntegerType.get_signless(32), value)
+    return ir.Attribute.parse(value) if value[:1] in "#[" else ir.StringAttr.get(value)
 
 
 @record
@@ -77,11 +95,19 @@ class KernelCall:
     launched: bool = False
 
     def launch(
-        self, grid: Any, block: Any, smem: Any = 0, stream: Any = None, **unknown: Any
+        self,
+        grid: Any,
+        block: Any,
+        smem: Any = None,
+        stream: Any = None,
+        attributes: Attributes = (),
+        **unknown: Any,
     ) -> None:
         """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
-        of dynamic shared memory. `stream` is a stream parameter of the host function; without one
-        launches are in the current stream."""
+        of dynamic shared memory, by default those that the kernel's
+        fx.SharedAllocator(static=False) takes. `stream` is a stream parameter of the host function;
+        without one launches are in the current stream. `attributes` are attributes of MLIR for
+        the kernel's function."""
         if unknown:
             tracing.refuse(
                 f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",
@@ -90,12 +116,15 @@ class KernelCall:
         sizes = _sizes("grid", grid)
         blocks = _sizes("block", block)
         static = _static_block(self.kernel, blocks)
-        symbol, accesses = self.module.kernel(self.kernel, self.arguments, static)
+        traced = self.module.kernel(self.kernel, self.arguments, static, attributes)
         for argument in self.arguments:
-            if (access := accesses.get(argument.name)) is not None:
-                argument.value.access.reads |= access.reads
-                argument.value.access.writes |= access.writes
-        _emit(self.builder, symbol, sizes, blocks, smem, self.arguments, ssa_of(stream))
+            access = traced.accesses.get(argument.name)
+            held = getattr(argument.value, "access", None)
+            if access is not None and held is not None:
+                held.reads |= access.reads
+                held.writes |= access.writes
+        smem = traced.shared if smem is None else smem
+        _emit(self.builder, traced.symbol, sizes, blocks, smem, self.arguments, ssa_of(stream))
 
 
 def prepare(
@@ -243,8 +272,6 @@ def _emit(
     sizes = [_index(builder, size) for size in (*grid, *block)]
     operands = [*sizes]
     has_shared = 0
-    if smem is None:
-        smem = 0
     if isinstance(smem, Scalar) and smem.dtype.is_integer:
         operands.append(builder.ssa(convert(smem, I32)))
         has_shared = 1
@@ -270,5 +297,5 @@ def _emit(
 def _index(builder: Builder, size: Any) -> Any:
     if not isinstance(size, Scalar):
         return builder.index(size)
-    wide = convert(size, I64) if size.dtype.bits < 64 else size
+    wide = size if size.dtype.ir == I64.ir else convert(size, I64)
     return builder.one("arith.index_cast", "index", builder.ssa(wide))

@@ -22,7 +22,7 @@ from fly_trace.memory.tensors import Access, Tensor
 from fly_trace.rewrite import return_of, rewritten, yield_of
 from fly_trace.session.builder import Builder
 from fly_trace.session.decorators import KernelFunction
-from fly_trace.session.launch import Argument, KernelCall, prepare
+from fly_trace.session.launch import Argument, Attributes, KernelCall, attribute_of, prepare
 from fly_trace.session.op_locations import Locations
 from fly_trace.session.parameters import (
     description,
@@ -45,6 +45,7 @@ class TracedKernel(NamedTuple):
     symbol: str
     accesses: dict[str, Access]
     seen: Snapshot
+    shared: int  # bytes of dynamic shared memory that it allocates
 
 
 @record(frozen=False)
@@ -54,6 +55,7 @@ class ModuleTrace:
     context: ir.Context
     entry: str
     target: Target
+    rules: Any = None  # of the host function
     module: ir.Module = field(init=False)
     kernels: ir.Block = field(init=False)  # the gpu.module's block
     known: dict[Any, TracedKernel] = field(default_factory=dict)
@@ -92,6 +94,7 @@ class ModuleTrace:
             locations=self.locations,
             target=self.target,
             frozen=self.world,
+            rules=self.rules,
         )
         calls: list[KernelCall] = []
 
@@ -135,20 +138,26 @@ class ModuleTrace:
     # -- kernels
 
     def kernel(
-        self, kernel: KernelFunction, arguments: tuple[Argument, ...], block: Any
-    ) -> tuple[str, dict[str, Access]]:
-        """The symbol of a kernel for these arguments, and its access to each tensor. A kernel is
-        traced once for each combination of types, constants and static block size."""
-        key = (id(kernel), block, tuple(argument.key for argument in arguments))
+        self,
+        kernel: KernelFunction,
+        arguments: tuple[Argument, ...],
+        block: Any,
+        attributes: Attributes = (),
+    ) -> TracedKernel:
+        """The kernel for these arguments. A kernel is traced once for each combination of
+        types, constants, static block size and attributes."""
+        key = (id(kernel), block, tuple(argument.key for argument in arguments), attributes)
         known = self.known.get(key)
         # Objects it can reach may have changed, such as the host function's variables.
         if known is None or any(known.seen.changed()):
             constants = [argument.value for argument in arguments if not argument.passed]
             seen = snapshots.of_function(kernel.function, constants, self.world)
             symbol = self._symbol(kernel.name)
-            accesses = self._trace_kernel(symbol, kernel, arguments, block, seen)
-            known = self.known[key] = TracedKernel(symbol, accesses, seen)
-        return known.symbol, known.accesses
+            accesses, shared = self._trace_kernel(
+                symbol, kernel, arguments, block, attributes, seen
+            )
+            known = self.known[key] = TracedKernel(symbol, accesses, seen, shared)
+        return known
 
     def _symbol(self, name: str) -> str:
         count, symbol = 0, name
@@ -164,14 +173,16 @@ class ModuleTrace:
         kernel: KernelFunction,
         arguments: tuple[Argument, ...],
         block: Any,
+        extra: Attributes,
         seen: Snapshot,
-    ) -> dict[str, Access]:
+    ) -> tuple[dict[str, Access], int]:
         at = self.locations.at(definition(kernel.function))
         passed = [argument for argument in arguments if argument.passed]
         kinds = [passed_type(argument.value) for argument in passed]
         attributes: dict[str, ir.Attribute] = {"kernel": ir.UnitAttr.get()}
         if block is not None:
             attributes["known_block_size"] = ir.DenseI32ArrayAttr.get(list(block))
+        attributes |= {name: attribute_of(value) for name, value in extra}
         names = [argument.name for argument in passed]
         _, body = self._function("gpu.func", self.kernels, symbol, names, kinds, at, attributes)
         builder = Builder(
@@ -181,6 +192,7 @@ class ModuleTrace:
             locations=self.locations,
             target=self.target,
             frozen=seen,
+            rules=kernel.rules,
         )
         builder.known_block = block
         values = iter(body.arguments)
@@ -194,7 +206,7 @@ class ModuleTrace:
             elif isinstance(value, Scalar):
                 given[argument.name] = Scalar(value.dtype, next(values))
             elif argument.passed:
-                held = given[argument.name] = value.with_ssa(next(values))
+                held = given[argument.name] = value.in_kernel(builder, next(values))
                 if isinstance(access := getattr(held, "access", None), Access):
                     accesses[argument.name] = access
             else:
@@ -209,7 +221,7 @@ class ModuleTrace:
             error.related = ()  # not the launch, as for other errors in a kernel
             raise error
         ir.Operation.create("gpu.return", loc=at, ip=ir.InsertionPoint(body))
-        return accesses
+        return accesses, max((one.allocated_bytes for one in builder.arenas), default=0)
 
     def _function(
         self,
@@ -240,6 +252,8 @@ def _run(builder: Builder, function: Any, arguments: dict[str, Any]) -> Any:
     """Runs a function on symbolic values. Errors are reported at the user's line."""
     before = tracing.enter(builder)
     builder.entry = _run.__code__
+    if builder.rules is not None:
+        builder.rules.begin(builder)
     try:
         with objects.preserved(builder, function):
             builder.python_calls.reach(builder.frozen, arguments.values())

@@ -7,16 +7,18 @@ from typing import Any
 from fly_dialect import dialect as fly
 from fly_dialect.bindings import ir
 from fly_dialect.layouts.layout import Int, Layout
-from fly_dialect.types import MemRefSpec
+from fly_dialect.types import MemRefSpec, PtrSpec
 
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.host import streams
 from fly_trace.host.streams import StreamValue
+from fly_trace.memory.pointers import Address
 from fly_trace.memory.tensors import Tensor
 from fly_trace.signatures.extents import Extent, symbol_of
 from fly_trace.signatures.signature import (
     Constant,
     ParameterType,
+    PointerType,
     ScalarType,
     StreamType,
     TensorType,
@@ -29,6 +31,8 @@ def ir_type(kind: ParameterType) -> ir.Type:
         return fly.type_of(kind.dtype.ir)
     if isinstance(kind, StreamType):
         return fly.type_of(streams.TYPE)
+    if isinstance(kind, PointerType):
+        return fly.type_of("i64")
     assert isinstance(kind, TensorType)
     if not kind.shape:  # a tuple needs leaves: one element at offset 0, with any stride
         one = Layout(Int(1), Int(0))
@@ -46,12 +50,14 @@ def passed_type(value: DialectValue | Scalar) -> ir.Type:
     return fly.type_of(value.dtype.ir)
 
 
-def symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar | StreamValue:
+def symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar | Address | StreamValue:
     if isinstance(kind, TensorType):
         spec = fly.memref_of(value)
         return Tensor(spec, value, kind.dtype, name, is_array=True, rank=len(kind.shape))
     if isinstance(kind, StreamType):
         return StreamValue(name, value)
+    if isinstance(kind, PointerType):
+        return Address(PtrSpec(kind.dtype.memory, "global", kind.align), value, kind.dtype, name)
     assert isinstance(kind, ScalarType)
     return Scalar(kind.dtype, value)
 
@@ -66,6 +72,9 @@ def description(name: str, kind: ParameterType, value: Any) -> ir.DictAttr:
     found: dict[str, ir.Attribute] = {"fly.name": ir.StringAttr.get(name)}
     assert not isinstance(kind, Constant)
     if isinstance(kind, StreamType):
+        return ir.DictAttr.get(found)
+    if isinstance(kind, PointerType):
+        found["fly.dtype"] = ir.StringAttr.get("i64")
         return ir.DictAttr.get(found)
     found["fly.dtype"] = ir.StringAttr.get(kind.dtype.name)
     if isinstance(kind, TensorType):

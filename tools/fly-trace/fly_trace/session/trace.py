@@ -37,6 +37,7 @@ def trace_function(
     Raises InputError at the user's line, or UsageError for `signature` and `target`.
     """
     asked: tuple[str, ...] = ()
+    rules = getattr(function, "rules", None)
     if isinstance(function, HostFunction):
         asked = tuple(function.options.get("asks", ()))
         name = name or function.name
@@ -47,7 +48,7 @@ def trace_function(
     types = resolve(function, signature)
     chosen = Target(target)
     try:
-        text = _traced(function, types, name or function.__name__, chosen, locations, asked)
+        text = _traced(function, types, name or function.__name__, chosen, locations, asked, rules)
         return _at_end(text) if active() else text
     except objects.ChangedSomewhere as error:
         if not error.is_undone:
@@ -56,7 +57,7 @@ def trace_function(
 
         again = Target(target)
         name = function.__name__
-        relocate(error, lambda: _traced(function, types, name, again, locations, asked))
+        relocate(error, lambda: _traced(function, types, name, again, locations, asked, rules))
 
 
 def _traced(
@@ -66,10 +67,11 @@ def _traced(
     chosen: Target,
     locations: bool,
     asked: tuple[str, ...] = (),
+    rules: Any = None,
 ) -> str:
     context = fly.new_context()
     with context, ir.Location.unknown(context):
-        module = ModuleTrace(context, name, chosen)
+        module = ModuleTrace(context, name, chosen, rules)
         module.host(function, types)
         if chosen.asked and chosen.chip is not None:
             attributes = module.module.operation.attributes

@@ -98,6 +98,18 @@ class Constant:
 
 
 @record
+class PointerType:
+    """The address of elements of `dtype` in global memory, which begin at a multiple of `align`
+    bytes. Nothing says how many there are."""
+
+    dtype: DType
+    align: int
+
+    def __str__(self) -> str:
+        return f"a pointer to {self.dtype.name}, aligned to {self.align} bytes"
+
+
+@record
 class StreamType:
     """A stream, which a call may leave out."""
 
@@ -105,7 +117,7 @@ class StreamType:
         return "a stream"
 
 
-ParameterType: TypeAlias = TensorType | ScalarType | StreamType | Constant
+ParameterType: TypeAlias = TensorType | ScalarType | PointerType | StreamType | Constant
 
 _NAME = re.compile(r"\s*([^\W\d]\w*)\s*")
 _DTYPE = re.compile(r"\s*(\w+)\s*")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from fly_trace.values import wide_integers
-from fly_trace.values.dtypes import BOOL, F32, F64, I32, DType
+from fly_trace.values.dtypes import BOOL, F32, F64, I32, I64, DType
 from fly_trace.values.vector_shapes import vector_ir
 
 if TYPE_CHECKING:
@@ -62,6 +62,8 @@ class Elementwise:
         range: undefined), and a bool is the comparison with zero."""
         if dtype is source:
             return x
+        if "index" in (source.ir, dtype.ir):
+            return self._of_index(x, source, dtype)
         if dtype.is_bool:
             if source.is_narrow:
                 wide = F32 if source.is_float else I32
@@ -75,6 +77,15 @@ class Elementwise:
         for name, kind in steps(source, dtype):
             x = self.op(name, kind, x)
         return x
+
+    def _of_index(self, x: ir.Value, source: DType, dtype: DType) -> ir.Value:
+        """From or to MLIR's index, which has 64 bits on every target and is not negative."""
+        if source.ir == "index":
+            x, source = self.op("arith.index_cast", I64, x), I64
+            return self.convert(x, source, dtype)
+        if not source.is_integer or source.bits != 64:
+            x = self.convert(x, source, I64)
+        return self.op("arith.index_cast", dtype, x)
 
 
 def steps(source: DType, dtype: DType) -> list[tuple[str, DType]]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from fly_trace.core import rules
 from fly_trace.values import arithmetic, conversion, math_functions
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
@@ -40,13 +41,40 @@ def install(
         method(f"__{word}__", lambda self, word=word: unary(word, self))
 
 
+def ruled(binary: Callable[[str, Any, Any], Any]) -> Callable[[str, Any, Any], Any]:
+    """A binary operation by the rules of the trace, if it has its own."""
+
+    def chosen(operation: str, a: Any, b: Any) -> Any:
+        own = rules.current()
+        return binary(operation, a, b) if own is None else own.binary(operation, a, b)
+
+    return chosen
+
+
+def ruled_unary(unary: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
+    """The same for an operation on one operand."""
+
+    def chosen(operation: str, a: Any) -> Any:
+        own = rules.current()
+        return unary(operation, a) if own is None else own.unary(operation, a)
+
+    return chosen
+
+
 def _binary(operation: str, a: Any, b: Any) -> Any:
     if operation == "pow":
         return math_functions.power(a, b)
     return arithmetic.binary(operation, a, b)
 
 
-install(Scalar, _binary, arithmetic.unary)
+install(Scalar, ruled(_binary), ruled_unary(arithmetic.unary))
 setattr(Scalar, "to", conversion.to)  # noqa: B010
 setattr(Scalar, "bitcast", conversion.bitcast)  # noqa: B010
-setattr(DType, "__call__", lambda self, value: conversion.convert(value, self))  # noqa: B010
+
+
+def _converted(self: DType, value: Any) -> Any:
+    own = rules.current()
+    return conversion.convert(value, self) if own is None else own.convert(value, self)
+
+
+setattr(DType, "__call__", _converted)  # noqa: B010

@@ -106,7 +106,7 @@ def promote(a: DType, b: DType) -> DType:
     if a is b:
         return a
     check_computes(a, b)
-    result = TYPES[a, b]
+    result = TYPES.get((a, b))
     if result is None:
         raise PromotionError(
             f"{a.name} and {b.name} have no common type that can represent every value;"

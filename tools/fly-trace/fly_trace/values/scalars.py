@@ -79,6 +79,17 @@ class Scalar:
         """An int tuple of one integer, as a Python value: itself."""
         return self
 
+    to_py_value = unpack
+
+    def with_value(self, value: ir.Value | None) -> Scalar:
+        """A scalar of the same kind with another value."""
+        return Scalar(self.dtype, value)
+
+    @property
+    def is_static(self) -> bool:
+        """Whether its number is known while tracing."""
+        return self.number is not None
+
     @property
     def described(self) -> str:
         return f"a dynamic {self.dtype.name}"
@@ -91,19 +102,27 @@ class Scalar:
 
     # -- operations that need a static number
 
-    def __bool__(self) -> NoReturn:
+    def __bool__(self) -> bool:
+        if self.number is not None:
+            return bool(self.number)
         refuse_static(self, "has no truth value while the kernel is traced", _BOOL_HINT)
 
-    def __int__(self) -> NoReturn:
+    def __int__(self) -> int:
+        if self.number is not None:
+            return int(self.number)
         refuse_static(self, "is not a Python int", "convert it with fx.Int32(x) or fx.Int64(x)")
 
-    def __float__(self) -> NoReturn:
+    def __float__(self) -> float:
+        if self.number is not None:
+            return float(self.number)
         refuse_static(self, "is not a Python float", "convert it with fx.Float32(x)")
 
     def __complex__(self) -> NoReturn:
         refuse_static(self, "is not a Python complex number", None)
 
-    def __index__(self) -> NoReturn:
+    def __index__(self) -> int:
+        if isinstance(self.number, int):
+            return int(self.number)
         refuse_static(
             self,
             "can't index or count in Python: it is known only when the kernel runs",

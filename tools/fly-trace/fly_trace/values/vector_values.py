@@ -14,6 +14,7 @@ from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values import conversion
 from fly_trace.values.dtypes import DType
+from fly_trace.values.fast_math import of_op
 from fly_trace.values.promotion import check_computes, default
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import Shape, count, nested, selected, spread_places, vector_ir
@@ -185,8 +186,9 @@ class Vector:
             )
         return self._shuffled(places, (len(places),), other)
 
-    def reduce(self, op: str, init_val: Any = None) -> Scalar:
-        """Reduces all elements by "add", "mul", "max" or "min", in order. NaN is propagated."""
+    def reduce(self, op: str, init_val: Any = None, *, fastmath: Any = None) -> Scalar:
+        """Reduces all elements by "add", "mul", "max" or "min", in order. NaN is propagated.
+        `fastmath`: LLVM's flags; with `reassoc` the order is open."""
         kinds = REDUCTIONS.get(op.lower()) if isinstance(op, str) else None
         if kinds is None:
             tracing.refuse(f"reduce takes {', '.join(REDUCTIONS)}, not {describe(op)}")
@@ -199,9 +201,9 @@ class Vector:
         if init_val is not None:
             operands.append(builder.ssa(conversion.convert(init_val, self.dtype)))
         attribute = builder.attribute(f"#vector.kind<{kind}>")
-        return Scalar(
-            self.dtype, builder.one("vector.reduction", self.dtype.ir, *operands, kind=attribute)
-        )
+        flags = of_op(builder, fastmath) if self.dtype.is_float else {}
+        made = builder.one("vector.reduction", self.dtype.ir, *operands, kind=attribute, **flags)
+        return Scalar(self.dtype, made)
 
     # -- construction
 

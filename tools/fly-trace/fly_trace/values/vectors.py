@@ -26,7 +26,11 @@ __all__ = [
     "zeros_like",
 ]
 
-operators.install(Vector, vector_arithmetic.binary, vector_arithmetic.unary)
+operators.install(
+    Vector,
+    operators.ruled(vector_arithmetic.binary),
+    operators.ruled_unary(vector_arithmetic.unary),
+)
 setattr(Vector, "to", vector_arithmetic.convert)  # noqa: B010
 setattr(Vector, "select", vector_arithmetic.select)  # noqa: B010
 

@@ -355,3 +355,16 @@ def test_layouts_of_atoms(form: wmma.Form) -> None:
     else:
         got = np.ascontiguousarray(raw.T).view(KINDS[op.acc])
     assert np.array_equal(found(op.thr_val_layout_c, got, op.m, op.n), a @ b.T + c)
+
+
+@pytest.mark.parametrize("form", wmma.GFX1250_SCALED_FORMS, ids=str)
+def test_layouts_of_scaled_atoms(form: wmma.Form) -> None:
+    """The places of elements are those that the tests above give their scales."""
+    op = wmma.Gfx1250WmmaScale(form.m, form.n, form.k, form.a, form.b, form.acc)
+    rng = np.random.default_rng(12)
+    a, b = numbers(rng, NAMES[op.a], (op.m, op.k)), numbers(rng, NAMES[op.b], (op.n, op.k))
+    tiles = [dealt(a[row : row + 16], NAMES[op.a]) for row in range(0, op.m, 16)]
+    assert np.array_equal(words(held(op.thr_val_layout_a, a), op.a), np.concatenate(tiles))
+    assert np.array_equal(words(held(op.thr_val_layout_b, b), op.b), dealt(b, NAMES[op.b]))
+    c = rng.integers(-8, 9, (op.m, op.n)).astype(float)
+    assert np.array_equal(words(held(op.thr_val_layout_c, c), op.acc), c_words(c, op.acc))

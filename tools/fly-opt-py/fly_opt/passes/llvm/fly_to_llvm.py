@@ -67,6 +67,17 @@ def _to_llvm_ptr(conversion: Conversion, op: ir.Operation) -> ir.Value:
     return conversion.value(op.operands[0])
 
 
+def _extract_pointer(conversion: Conversion, op: ir.Operation) -> ir.Value:
+    """The address of a memref's first element, in the address space that the result names."""
+    found, wanted = conversion.value(op.operands[0]), op.results[0].type
+    spec = spec_of(op.operands[0].type)
+    if spaces.of(spec) is not None:
+        raise ValueError(f"{spec} has no address in memory")
+    if found.type == wanted:
+        return found
+    return conversion.builder.value("llvm.addrspacecast", wanted, [found])
+
+
 def _add_offset(conversion: Conversion, op: ir.Operation) -> ir.Value | None:
     pointer, offset = op.operands
     if isinstance(spec_of(pointer.type), IntTupleSpec):
@@ -170,6 +181,7 @@ _FLY: dict[str, Callable[[Conversion, ir.Operation], ir.Value | None]] = {
     "recast_iter": _same,
     "apply_swizzle": _same,
     "to_llvm_ptr": _to_llvm_ptr,
+    "extract_aligned_pointer_as_index": _extract_pointer,
     "add_offset": _add_offset,
     "ptr.load": _ptr_load,
     "ptr.store": _ptr_store,

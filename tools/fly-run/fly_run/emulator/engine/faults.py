@@ -94,6 +94,8 @@ def describe(
         what = f"private memory fault: {access}: each work item has {scratch} bytes"
     elif kind == "register index":
         what = "a relative register number is beyond the allocated registers"
+    elif kind == "inactive lanes":
+        what = "with bound_ctrl, this instruction is supported only with all lanes active"
     elif kind == "tensor":
         what = "a tensor descriptor of another type than 2, or one that signals a barrier"
     elif kind == "swizzled":

@@ -164,9 +164,11 @@ def _read_first(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _swap_lanes(lowering: Lowering, name: str, encoding: str) -> None:
-    modifiers(lowering)
+    given = modifiers(lowering, "bound_ctrl")
     lowering.add(
-        name, *(lowering.vector_target(operand, "i32") for operand in lowering.operands(2))
+        name,
+        *(lowering.vector_target(operand, "i32") for operand in lowering.operands(2)),
+        extra=int(bool(given.get("bound_ctrl"))),
     )
 
 

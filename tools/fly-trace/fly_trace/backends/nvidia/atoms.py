@@ -6,9 +6,22 @@ from fly_dialect.atoms import CopyOp, MmaOp
 from fly_dialect.atoms.nvidia import async_copy, matrix_copy, mma, wgmma
 
 from fly_trace.atoms.atom import element, made
-from fly_trace.values.dtypes import F32, DType
+from fly_trace.backends.nvidia.intrinsics import intrinsic
+from fly_trace.core import tracing
+from fly_trace.gpu.immediates import number
+from fly_trace.values.dtypes import F32, I32, DType
 
-__all__ = ["MMA", "WGMMA", "CpAsync", "LoadMatrix", "StoreMatrix"]
+__all__ = [
+    "MMA",
+    "WGMMA",
+    "CpAsync",
+    "LoadMatrix",
+    "StoreMatrix",
+    "cp_async_commit",
+    "cp_async_wait",
+]
+
+MOST_GROUPS = 63
 
 
 def MMA(m: int, n: int, k: int, elem_ty_ab: DType, elem_ty_acc: DType = F32) -> MmaOp:
@@ -36,8 +49,22 @@ def WGMMA(
 
 
 def CpAsync(bit_size: int) -> CopyOp:
-    """cp.async: a thread copies 32, 64 or 128 bits from global to shared memory."""
+    """cp.async: a thread copies 32, 64 or 128 bits from global to shared memory, asynchronously;
+    `cp_async_commit` and `cp_async_wait` tell when they have arrived."""
     return made(async_copy.AsyncCopy, "fx.nvvm.CpAsync", bit_size)
+
+
+def cp_async_commit() -> None:
+    """Makes a group of this thread's copies by cp.async since the last one."""
+    intrinsic("fx.nvvm.cp_async_commit", "cp.async.commit.group", [])
+
+
+def cp_async_wait(groups: int) -> None:
+    """Waits until at most `groups` of this thread's groups of copies by cp.async are running. What
+    other threads copied can be read behind a barrier."""
+    what = "fx.nvvm.cp_async_wait"
+    count = number(groups, f"the groups of {what}", MOST_GROUPS)
+    intrinsic(what, "cp.async.wait.group", [tracing.kernel(what).constant(count, I32)])
 
 
 def LoadMatrix(count: int, trans: bool = False) -> CopyOp:

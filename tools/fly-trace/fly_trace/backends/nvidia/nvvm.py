@@ -8,7 +8,15 @@ from typing import Any
 
 from fly_common.quoting import quoted
 
-from fly_trace.backends.nvidia.atoms import MMA, WGMMA, CpAsync, LoadMatrix, StoreMatrix
+from fly_trace.backends.nvidia.atoms import (
+    MMA,
+    WGMMA,
+    CpAsync,
+    LoadMatrix,
+    StoreMatrix,
+    cp_async_commit,
+    cp_async_wait,
+)
 from fly_trace.backends.nvidia.intrinsics import intrinsic, require
 from fly_trace.backends.nvidia.pipelines import (
     Pipeline,
@@ -61,6 +69,8 @@ __all__ = [
     "barrier_arrive",
     "barrier_sync",
     "clock",
+    "cp_async_commit",
+    "cp_async_wait",
     "elect",
     "fence",
     "fence_async",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_trace.backends.nvidia.intrinsics import intrinsic, require
 from fly_trace.core import tracing
+from fly_trace.core.tracing import describe
 from fly_trace.gpu.device import barrier, thread_idx
 from fly_trace.gpu.immediates import number
 from fly_trace.memory.pointers import Pointer
@@ -54,8 +55,22 @@ def inside(builder: Builder, block: ir.Block) -> Iterator[None]:
         builder.ip = before
 
 
-def _address(builder: Builder, pointer: Pointer) -> ir.Value:
-    return builder.fly_op("to_llvm_ptr", [pointer.value(builder)], {})
+def mbarrier_of(what: str, pointer: Any) -> Pointer:
+    """The pointer to an mbarrier; refuses everything else."""
+    if (
+        not isinstance(pointer, Pointer)
+        or pointer.spec.space != "shared"
+        or pointer.spec.element != "i64"
+    ):
+        tracing.refuse(
+            f"{what} takes a pointer to an i64 in shared memory, not {describe(pointer)}"
+        )
+    return pointer
+
+
+def _address(what: str, pointer: Any) -> ir.Value:
+    builder = tracing.kernel(what)
+    return builder.fly_op("to_llvm_ptr", [mbarrier_of(what, pointer).value(builder)], {})
 
 
 def mbarrier_init(mbarrier: Any, arrivals: int) -> None:
@@ -64,7 +79,7 @@ def mbarrier_init(mbarrier: Any, arrivals: int) -> None:
     what = "fx.nvvm.mbarrier_init"
     count = number(arrivals, f"the arrivals of {what}", MOST_ARRIVALS)
     builder = tracing.kernel(what)
-    operands = [_address(builder, mbarrier), builder.constant(count, I32)]
+    operands = [_address(what, mbarrier), builder.constant(count, I32)]
     intrinsic(what, "mbarrier.init.shared", operands)
 
 
@@ -73,7 +88,7 @@ def mbarrier_arrive(mbarrier: Any) -> None:
     that have waited for the phase."""
     what = "fx.nvvm.mbarrier_arrive"
     builder = tracing.kernel(what)
-    operands = [_address(builder, mbarrier), builder.constant(1, I32)]
+    operands = [_address(what, mbarrier), builder.constant(1, I32)]
     intrinsic(what, "mbarrier.arrive.scope.cta.space.cta", operands, "i64")
 
 
@@ -82,7 +97,7 @@ def mbarrier_expect(mbarrier: Any, nbytes: Any) -> None:
     what = "fx.nvvm.mbarrier_expect"
     builder = tracing.kernel(what)
     size = builder.ssa(convert(integer(nbytes, f"the bytes of {what}", I32, U32), I32))
-    operands = [_address(builder, mbarrier), size]
+    operands = [_address(what, mbarrier), size]
     intrinsic(what, "mbarrier.arrive.expect.tx.scope.cta.space.cta", operands, "i64")
 
 
@@ -91,7 +106,7 @@ def mbarrier_wait(mbarrier: Any, parity: Any) -> None:
     mbarrier counts as past it."""
     what = "fx.nvvm.mbarrier_wait"
     builder = tracing.kernel(what)
-    address = _address(builder, mbarrier)
+    address = _address(what, mbarrier)
     phase = builder.ssa(convert(integer(parity, f"the parity of {what}", I32, U32), I32))
     loop = builder.op("scf.while", [], [], {}, regions=2)
     with inside(builder, loop.regions[0].blocks.append()):

@@ -13,6 +13,7 @@ from fly_dialect.nvidia.tensor_map import TensorMapSpec
 from fly_dialect.types import PtrSpec
 
 from fly_trace.backends.nvidia.intrinsics import intrinsic
+from fly_trace.backends.nvidia.pipelines import mbarrier_of
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue, values_of
 from fly_trace.core.tracing import describe
@@ -57,6 +58,11 @@ def tile_layout(
     or 128) along mode `contiguous`, in which groups of 16 bytes are permuted. A tile that is wider
     consists of several such columns, one behind the other."""
     what = "fx.nvvm.tile_layout"
+    whole = isinstance(shape, tuple) and len(shape) == 2 and all(type(n) is int for n in shape)
+    if not whole or contiguous not in (0, 1):
+        tracing.refuse(
+            f"{what} takes the rows and columns of a tile, and the mode 0 or 1 that is contiguous"
+        )
     if row not in data.SWIZZLES:
         tracing.refuse(f"{what} has rows of 32, 64 or 128 bytes, not {row}")
     width = row * 8 // dtype.bits
@@ -215,7 +221,8 @@ def tma_load(source: Any, coordinate: Any, tile: Any, barrier: Any) -> None:
     found, pointer = _tile(what, source, tile)
     found.access.reads = True
     builder = tracing.kernel(what)
-    operands = [found.value(builder), pointer.value(builder), barrier.value(builder)]
+    arrival = mbarrier_of(what, barrier)
+    operands = [found.value(builder), pointer.value(builder), arrival.value(builder)]
     builder.fly_op("fly_nvvm.tma_load", [*operands, *_coordinate(what, found, coordinate)], {})
 
 

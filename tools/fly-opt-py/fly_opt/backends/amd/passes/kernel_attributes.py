@@ -21,6 +21,7 @@ class KernelAttributes(Pass):
     - `target-cpu` on every function with a body: LLVM inlines only between equal targets.
     - `amdgpu-flat-work-group-size` on kernels: the block if it is static, otherwise the range that
       the hardware supports. It bounds the registers a wave may use.
+    - `amdgpu-num-vgpr`: the vector registers, on a target of which LLVM can't use all.
     - `uniform-work-group-size`: grids consist of whole blocks.
     - `denormal-fp-math`: denormals are preserved, as in NumPy. This is LLVM's default, but a front
       end may choose another.
@@ -62,6 +63,9 @@ def _mark(module: ir.Operation, target: Target) -> None:
                 size = ir.StringAttr.get(f"1,{target.max_workgroup}")
                 function.attributes["rocdl.flat_work_group_size"] = size
             words["uniform-work-group-size"] = "true"
+        assert target.amd is not None
+        if target.amd.generated_vgprs is not None:
+            words["amdgpu-num-vgpr"] = str(target.amd.generated_vgprs)
         pairs = [
             ir.ArrayAttr.get([ir.StringAttr.get(key), ir.StringAttr.get(value)])
             for key, value in words.items()

@@ -159,9 +159,14 @@ def _swizzle(h: Handler) -> None:
 
 def _swap_halves(size: int) -> Callable[[Handler], None]:
     """v_permlane16_swap, v_permlane32_swap: swaps odd rows of `size` lanes of the first register
-    with the even rows of the second, under EXEC."""
+    with the even rows of the second, under EXEC. The extra word has bit 0, bound_ctrl: it is about
+    inactive lanes, where what it does is not known."""
 
     def run(h: Handler) -> None:
+        bound = (h.extra() & 1).compare("ne", 0)
+        partly = h.exec_mask().compare("ne", -1)
+        h.when(bound & partly, lambda: h.fault("inactive lanes"))
+
         def swap(lane: Value) -> None:
             high = (lane & size).compare("ne", 0)
 

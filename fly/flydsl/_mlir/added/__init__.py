@@ -1,0 +1,1 @@
+"""What FlyDSL's modules of dialects have besides MLIR's builders."""

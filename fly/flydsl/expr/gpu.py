@@ -1,0 +1,101 @@
+"""`flydsl.expr.gpu`: the language's ids, barriers and shuffles, and ids as MLIR has them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_trace.expr import gpu as _language
+from fly_trace.expr.gpu import *  # noqa: F403  # type: ignore[assignment]
+from fly_trace.memory.shared_memory import SharedAllocator as SharedAllocator
+from fly_trace.values.dtypes import I32
+from fly_trace.values.scalars import Scalar
+from fly_trace.values.vectors import Vector
+
+from fly.flydsl._mlir.dialects import gpu as _dialect
+from fly.flydsl.numbers.operators import typed
+from fly.flydsl.numbers.raw import RawScalar, lift
+
+__all__ = [
+    "num_warp_threads",
+    "shuffle",
+    "shuffle_down",
+    "shuffle_idx",
+    "shuffle_up",
+    "shuffle_xor",
+]
+
+
+def thread_id(dimension: Any = "x") -> Any:
+    """The work item's number in its block along "x", "y" or "z", as an index."""
+    return _id("gpu.thread_id", dimension)
+
+
+def block_id(dimension: Any = "x") -> Any:
+    """The block's number along "x", "y" or "z", as an index."""
+    return _id("gpu.block_id", dimension)
+
+
+def _id(op: str, dimension: Any) -> Any:
+    from fly_trace.core import tracing
+
+    builder = tracing.kernel(op)
+    axis = dimension if isinstance(dimension, str) else str(dimension)
+    return lift(builder.one(op, "index", dimension=builder.attribute(f"#gpu<dim {axis}>")))
+
+
+_SHUFFLES = {
+    "xor": _language.shuffle_xor,
+    "up": _language.shuffle_up,
+    "down": _language.shuffle_down,
+    "idx": _language.shuffle_idx,
+}
+
+
+def shuffle(value: Any, offset: Any, width: Any, mode: str = "xor") -> Any:
+    """The value of another lane, among groups of `width` lanes: xor, up, down or idx."""
+    if mode not in _SHUFFLES:
+        raise ValueError(f"invalid shuffle mode {mode!r}; expected one of {', '.join(_SHUFFLES)}")
+    held = typed(lift(value))
+    count = width if isinstance(width, int) else getattr(width, "number", width)
+    by = offset if isinstance(offset, int) else I32(offset)
+    move = _SHUFFLES[mode]
+    if isinstance(held, Vector):
+        moved = [move(one, by, count) for one in held]
+        return Vector.from_elements(moved, held.dtype).reshape(held.shape)
+    plain = Scalar(held.dtype, held.value, held.number)
+    found = move(plain, by, count)
+    return held.with_value(found.value) if isinstance(held, RawScalar) else found
+
+
+def _mode(mode: str) -> Any:
+    def function(value: Any, offset: Any, width: Any = None) -> Any:
+        return shuffle(value, offset, width, mode)
+
+    function.__name__ = function.__qualname__ = f"shuffle_{mode}"
+    return function
+
+
+shuffle_xor, shuffle_up, shuffle_down, shuffle_idx = map(_mode, _SHUFFLES)
+
+
+def num_warp_threads() -> int:
+    """Lanes of a wave on the target that is compiled for."""
+    from fly.flydsl.runtime.device import get_warp_size
+
+    return get_warp_size()
+
+
+def smem_space(int: bool = False) -> Any:
+    """The address space of shared memory: MLIR's attribute, or its number."""
+    from fly_dialect.bindings import ir
+
+    return 3 if int else ir.Attribute.parse("#gpu.address_space<workgroup>")
+
+
+lds_space = smem_space
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(name)
+    return getattr(_dialect, name)

@@ -1,0 +1,1 @@
+"""Numbers as FlyDSL has them: promotion, operators, conversions, and values of raw MLIR."""

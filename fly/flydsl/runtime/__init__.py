@@ -1,0 +1,1 @@
+"""`flydsl.runtime`."""
