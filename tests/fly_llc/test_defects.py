@@ -120,8 +120,8 @@ def test_the_results_are_right(cpu, llvm, tmp_path):
 @pytest.mark.parametrize("emit", ["asm", "mir"])
 def test_other_outputs(emit, llvm):
     source = selects("gfx942")
-    stop = {"stop_after": "si-pre-emit-peephole"} if emit == "mir" else {}
-    made = compile(source, Options(emit=emit, **stop))
+    stop = "si-pre-emit-peephole" if emit == "mir" else None
+    made = compile(source, Options(emit=emit, stop_after=stop))
     assert KEPT[emit].search(made)
     words = ["-stop-after=si-pre-emit-peephole"] if emit == "mir" else []
     assert not KEPT[emit].search(llvm("llc", "-mcpu=gfx942", *words, data=source))
