@@ -92,7 +92,7 @@ AT_ONCE = 40  # forms per code object
 PRIVATE = 64  # bytes per lane
 HALF = 1 << 32  # the range of an address's low dword
 EDGE = 8192  # bytes on either side of a multiple of that
-TARGETS = ("gfx942", "gfx1100", "gfx1201")
+TARGETS = ("gfx942", "gfx1100", "gfx1201", "gfx1250")
 SPACES = ("global", "flat", "buffer", "lds", "scratch", "smem")
 
 
@@ -164,9 +164,11 @@ def scalar_form(name: str, detail: ScalarAccess, returns: bool) -> Form:
 
 @functools.cache
 def all_forms(target: str) -> tuple[Form, ...]:
-    """Returns the target's forms, in gfx9's spelling; for gfx11 and gfx12 only the new ones."""
+    """Returns the target's forms, in gfx9's spelling: for gfx11 and gfx12 only the new ones; all of
+    gfx1250, whose addresses have handlers of their own."""
     returning = rdna_probe.RETURNING.get(target, "sc0")
-    before = {form for one in TARGETS[: TARGETS.index(target)] for form in all_forms(one)}
+    earlier = () if target == "gfx1250" else TARGETS[: TARGETS.index(target)]
+    before = {form for one in earlier for form in all_forms(one)}
     tried = {form.name for form in before}
     found = [
         form

@@ -28,10 +28,11 @@ from .access_support import (
 
 FAR = 1 << 31  # an offset that is no signed number
 
-# gfx942 has most of them, and a test for each space.
+# These have most of them, and a test for each space.
+LARGE = ("gfx942", "gfx1250")
 PARTS = [
-    *(pytest.param(TARGETS[0], (space,), id=f"{TARGETS[0]}-{space}") for space in SPACES),
-    *(pytest.param(target, SPACES, id=target) for target in TARGETS[1:]),
+    *(pytest.param(one, (space,), id=f"{one}-{space}") for one in LARGE for space in SPACES),
+    *(pytest.param(target, SPACES, id=target) for target in TARGETS if target not in LARGE),
 ]
 
 
@@ -107,6 +108,9 @@ def high_mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator
     """Offsets that are no signed numbers; then those of the last lanes, which are the first ones'
     less 4 GiB."""
     around, across = HALF - EDGE, HALF - form.size * (lanes // 2)
+    if bench.target == "gfx1250" and "s[4:5]" in form.text:
+        yield from negative_mistakes(bench, number, form, around, across)
+        return
     with bench.high(form.writes) as low:
         if not bench.ends(number, low, Where(form.size, around), 0):
             yield "high offsets are refused"
@@ -116,6 +120,18 @@ def high_mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator
                 yield "high offsets are out of range"
         elif bench.ends(number, low, Where(form.size, across), 0):
             yield "addresses go on behind the last low dword"
+
+
+def negative_mistakes(
+    bench: Bench, number: int, form: Form, around: int, across: int
+) -> Iterator[str]:
+    """On gfx1250 an offset to a scalar base is a signed number: those around 4 GiB are around 0."""
+    with bench.high(form.writes) as low:
+        for first in (around, across):
+            if not bench.ends(number, low + HALF, Where(form.size, first), 0):
+                yield "negative offsets are refused"
+            if bench.ends(number, low, Where(form.size, first), 0):
+                yield "offsets have no sign"
 
 
 def scalar_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
