@@ -239,7 +239,11 @@ def warpgroup_gemm(
     whole = plan.splits == 1
     C = fx.empty((batches * plan.splits, m, n), EVERY[plan.out])
     maps = [
-        fx.nvvm.tensor_map(operand(X, across, along_k, pad), tiles(plan, rows, along_k))
+        fx.nvvm.tensor_map(
+            operand(X, across, along_k, pad),
+            tiles(plan, rows, along_k),
+            tf32=plan.element == "f32",  # rounded by TMA: wgmma truncates
+        )
         for X, across, rows, along_k, pad in (
             (A, 1, plan.rows, plan.a_along_k, plan.pad_a),
             (B, 2, plan.columns, plan.b_along_k, plan.pad_b),
