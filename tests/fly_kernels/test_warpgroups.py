@@ -84,9 +84,9 @@ def test_f32_is_not_rounded_unless_it_may_be():
 
 
 def to_tf32(x):
-    """The nearest values with 10 bits of fraction, by f64: the greater of two in magnitude."""
+    """The nearest values with 10 bits of fraction, by f64: of two, the even one."""
     fraction, exponent = torch.frexp(x.double())
-    return torch.ldexp((fraction.abs() * 2**11 + 0.5).floor() * fraction.sign(), exponent - 11)
+    return torch.ldexp((fraction * 2**11).round(), exponent - 11)
 
 
 @pytest.mark.heavy
