@@ -38,9 +38,8 @@ class WarpgroupPlan(NamedTuple):
     of C. a_along_k, b_along_k: whether the operand's values of K are adjacent in memory.
     pad_a, pad_b: whether the operand is copied first, because TMA could not copy its tiles.
     tma_store: whether C's rows begin at multiples of 16 bytes. splits: the parts of K that
-    different blocks take. lines: the rows of C whose parts a block adds.
-    band: the rows of tiles that blocks go through together. blocks: those
-    that run at once."""
+    different blocks take. lines: the rows of C whose parts a block adds. band: the
+    rows of tiles that blocks go through together. blocks: those that run at once."""
 
     element: str
     out: str
