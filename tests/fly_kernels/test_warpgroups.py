@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fly.kernels import flash_attention, matmul
+from fly.kernels.gemm import warpgroup_plans
 
 BF16, F16, F32, FP8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
 
@@ -54,6 +55,18 @@ def test_products(m, n, k, dtype, rows, columns, options):
     found = matmul(a, b, **options)
     exact = a.double() @ b.double()
     judged(found, exact, a.double().abs() @ b.double().abs(), dtype)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("tile", warpgroup_plans.TILES)
+def test_tiles(tile, monkeypatch):
+    """Small products would all have the smallest tile."""
+    monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
+    warpgroup_plans._plan.cache_clear()
+    a, b = operand((150, 72), F16, True), operand((72, 264), F16, False)
+    found = matmul(a, b, split_k=2)
+    warpgroup_plans._plan.cache_clear()
+    judged(found, a.double() @ b.double(), a.double().abs() @ b.double().abs(), F16)
 
 
 @pytest.mark.heavy

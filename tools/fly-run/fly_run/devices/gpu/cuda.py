@@ -188,9 +188,8 @@ class Cuda(Driver):
             address = self.address("describe")
         except MissingError:  # a driver from before CUDA 12
             return None
-        tables = (tuple(one.items()) for one in (_ELEMENTS, _SWIZZLES, _ROUNDED))
-        elements, swizzles, rounded = tables
-        return Describing(address, elements, swizzles, _PROMOTION, rounded)
+        elements, swizzles = tuple(_ELEMENTS.items()), tuple(_SWIZZLES.items())
+        return Describing(address, elements, swizzles, _PROMOTION, tuple(_ROUNDED.items()))
 
     def allow_shared(self, function: int, device: int) -> None:
         most = self.attribute("shared", device)
