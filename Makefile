@@ -115,6 +115,7 @@ bench: setup-test
 	$(BIN)/python benchmarks/dialect_text.py
 	$(BIN)/python benchmarks/code_quality.py
 	$(BIN)/python benchmarks/insertion.py
+	$(BIN)/python benchmarks/kernels.py
 	$(BIN)/python benchmarks/primitive_costs.py
 	$(BIN)/python benchmarks/observers.py
 

@@ -1,45 +1,31 @@
-"""The calls of `fly.kernels` that benchmarks/kernel_costs.py measures, and what torch computes."""
+"""The calls of `fly.kernels` that benchmarks/kernels.py measures, and what torch computes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 import torch.nn.functional as F
+from kernel_inputs import (
+    VECTOR,
+    Inputs,
+    Sizes,
+    angles,
+    ends,
+    experts,
+    heads,
+    integers,
+    next_tokens,
+    normal,
+    packed,
+    pages,
+    rows,
+    square,
+)
 
 from fly import kernels
-
-
-def normal(*shape: int, dtype: torch.dtype = torch.float16, seed: int = 0) -> torch.Tensor:
-    random = torch.Generator().manual_seed(seed)
-    return torch.randn(shape, generator=random, dtype=torch.float64).to(dtype)
-
-
-def integers(*shape: int, below: int) -> torch.Tensor:
-    random = torch.Generator().manual_seed(1)
-    return torch.randint(0, below, shape, generator=random, dtype=torch.int32)
-
-
-ROWS = normal(8, 4096)
-VECTOR = normal(4096, seed=1)
-OTHERS = normal(8, 4096, seed=2)
-LOG_SUMS = ROWS.float().logsumexp(-1)
-
-HEADS = tuple(normal(1, 4, 256, 64, seed=seed) for seed in range(3))
-PAGES = tuple(normal(16, 16, 1, 64, seed=seed) for seed in range(2))
-TABLE = torch.arange(16, dtype=torch.int32).view(1, 16)
-ANGLES = tuple(one(normal(256, 32, dtype=torch.float64)).half() for one in (torch.cos, torch.sin))
-
-
-ENDS = torch.tensor([70, 70, 200, 256], dtype=torch.int32)  # of groups, one of which is empty
-WEIGHTS = (normal(128, 8, seed=1), *(normal(8, 128, 128, seed=seed) / 12 for seed in (2, 3)))
-LENGTHS = torch.tensor([0, 100, 256], dtype=torch.int32)
-PACKED = tuple(normal(256, 4, 64, seed=seed) for seed in range(3))
-TOKENS = (normal(4, 8, 64), *(normal(4, 2, 64, seed=seed) for seed in (1, 2)))
-CACHES = tuple(normal(4, 16, 2, 64, seed=seed) for seed in range(2))
-POSITIONS = torch.tensor([0, 7, 100, 255], dtype=torch.int32)
-SLOTS = torch.tensor([5, 20, 21, 63], dtype=torch.int32)  # of the caches
 
 
 def attention_gradients(attention: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,50 +74,71 @@ def rotated_rows(q: Any, k: Any, v: Any, cos: Any, sin: Any, positions: Any, *_:
     return rotated(q, *chosen), rotated(k, *chosen)
 
 
-# The call as it is shown, its arguments, the function, and torch's if it has one.
-Row = tuple[str, tuple[Any, ...], Callable[..., Any], Callable[..., Any] | None]
+@dataclass(frozen=True)
+class Row:
+    """A call as it is shown, its arguments, the function, and torch's if it has one. `flops` are
+    the operations that the problem asks for, where these may bound the time."""
+
+    name: str
+    arguments: Callable[[Sizes], Inputs]
+    call: Callable[..., Any]
+    reference: Callable[..., Any] | None = None
+    flops: Callable[[Inputs], int] | None = None
+
+
+def product(inputs: Inputs) -> int:
+    """Operations of a matrix product, or of the products of groups of rows."""
+    return 2 * inputs[0].numel() * inputs[1].shape[-1]
+
+
+def scores(inputs: Inputs) -> int:
+    """Operations of the two products of attention: heads × positions × positions × d."""
+    q = inputs[-3]
+    return 4 * q.numel() * q.shape[-2]
+
+
 CALLS: tuple[Row, ...] = (
-    ("softmax(x)", (ROWS,), kernels.softmax, lambda x: x.softmax(-1)),
-    ("log_softmax(x)", (ROWS,), kernels.log_softmax, lambda x: x.log_softmax(-1)),
-    (
+    Row("softmax(x)", lambda n: (rows(n),), kernels.softmax, lambda x: x.softmax(-1)),
+    Row("log_softmax(x)", lambda n: (rows(n),), kernels.log_softmax, lambda x: x.log_softmax(-1)),
+    Row(
         "softmax_backward(dy, y)",
-        (OTHERS, ROWS.softmax(-1)),
+        lambda n: (rows(n, 2), rows(n).softmax(-1)),
         kernels.softmax_backward,
         lambda dy, y: y * (dy - (dy * y).sum(-1, keepdim=True)),
     ),
-    (
+    Row(
         "log_softmax_backward(dy, y)",
-        (OTHERS, ROWS.log_softmax(-1)),
+        lambda n: (rows(n, 2), rows(n).log_softmax(-1)),
         kernels.log_softmax_backward,
         lambda dy, y: dy - y.exp() * dy.sum(-1, keepdim=True),
     ),
-    (
+    Row(
         "rms_norm(x, w)",
-        (ROWS, VECTOR),
+        lambda n: (rows(n), VECTOR),
         kernels.rms_norm,
         lambda x, w: F.rms_norm(x, w.shape, w, 1e-6),
     ),
-    (
+    Row(
         "add_rms_norm(x, r, w)",
-        (ROWS, OTHERS, VECTOR),
+        lambda n: (rows(n), rows(n, 2), VECTOR),
         kernels.add_rms_norm,
         lambda x, r, w: (F.rms_norm(x + r, w.shape, w, 1e-6), x + r),
     ),
-    (
+    Row(
         "layer_norm(x, w, b)",
-        (ROWS, VECTOR, VECTOR),
+        lambda n: (rows(n), VECTOR, VECTOR),
         kernels.layer_norm,
         lambda x, w, b: F.layer_norm(x, w.shape, w, b, 1e-5),
     ),
-    (
+    Row(
         'rms_norm_quantized(x, "int8", w)',
-        (ROWS, VECTOR),
+        lambda n: (rows(n), VECTOR),
         lambda x, w: kernels.rms_norm_quantized(x, "int8", w),
         None,
     ),
-    (
+    Row(
         "norm_backward(dy, x, w, …)",
-        (OTHERS, ROWS, VECTOR),
+        lambda n: (rows(n, 2), rows(n), VECTOR),
         lambda dy, x, w: kernels.norm_backward(dy, x, w, 1e-5, True),
         lambda dy, x, w: torch.ops.aten.native_layer_norm_backward(
             dy,
@@ -144,108 +151,141 @@ CALLS: tuple[Row, ...] = (
             [True, True, True],
         ),
     ),
-    ('quantize_rows(x, "int8")', (ROWS,), lambda x: kernels.quantize_rows(x, "int8"), None),
-    (
+    Row(
+        'quantize_rows(x, "int8")',
+        lambda n: (rows(n),),
+        lambda x: kernels.quantize_rows(x, "int8"),
+        None,
+    ),
+    Row(
         "cross_entropy(x, classes)",
-        (ROWS, integers(8, below=4096)),
+        lambda n: (rows(n), integers(n.rows, below=4096)),
         kernels.cross_entropy,
         lambda x, classes: F.cross_entropy(x, classes.long()),
     ),
-    (
+    Row(
         "cross_entropy_backward(…)",
-        (ROWS, normal(8, dtype=torch.float32), integers(8, below=4096), LOG_SUMS),
+        lambda n: (
+            rows(n),
+            normal(n.rows, dtype=torch.float32),
+            integers(n.rows, below=4096),
+            rows(n).float().logsumexp(-1),
+        ),
         lambda x, dy, *others: kernels.cross_entropy_backward(dy, x, *others, 0.0, -100),
         lambda x, dy, classes, _: (
             (x.softmax(-1) - F.one_hot(classes.long(), 4096)) * dy[:, None].to(x.dtype)
         ),
     ),
-    ("top_k(x, 8)", (ROWS,), lambda x: kernels.top_k(x, 8)[0], lambda x: x.topk(8)[0]),
-    (
+    Row(
+        "top_k(x, 8)",
+        lambda n: (rows(n),),
+        lambda x: kernels.top_k(x, 8)[0],
+        lambda x: x.topk(8)[0],
+    ),
+    Row(
         "prefix_sum(x)",
-        (normal(32768, dtype=torch.float32),),
+        lambda n: (normal(n.elements, dtype=torch.float32),),
         kernels.prefix_sum,
         lambda x: x.cumsum(0),
     ),
-    (
+    Row(
         "histogram(x, 256)",
-        (integers(32768, below=256),),
+        lambda n: (integers(n.elements, below=256),),
         lambda x: kernels.histogram(x, 256),
         lambda x: x.bincount(minlength=256).int(),
     ),
-    ("dropout(x, 0.5, seed)", (ROWS,), lambda x: kernels.dropout(x, 0.5, 7), None),
-    (
+    Row("dropout(x, 0.5, seed)", lambda n: (rows(n),), lambda x: kernels.dropout(x, 0.5, 7), None),
+    Row(
         "matmul(a, b)",
-        (normal(256, 256), normal(256, 256, seed=1)),
+        square,
         kernels.matmul,
         torch.matmul,
+        product,
     ),
-    (
+    Row(
         "matmul_preshuffled(a, preshuffle(b), n)",
-        (normal(256, 256), normal(256, 256, seed=1)),
+        square,
         preshuffled_product,
         torch.matmul,
+        product,
     ),
-    (
+    Row(
         "grouped_matmul(a, b, offsets)",
-        (normal(256, 256), normal(4, 256, 128, seed=1), ENDS),
+        lambda n: (
+            normal(n.edge, n.edge),
+            normal(4, n.edge, n.edge // 2, seed=1),
+            ends(n),
+        ),
         kernels.grouped_matmul,
         lambda a, b, ends: torch.cat([x @ y for x, y in zip(groups(a, ends), b, strict=True)]),
+        product,
     ),
-    (
+    Row(
         "group_products(a, b, offsets)",
-        (normal(256, 128), normal(256, 128, seed=1), ENDS),
+        lambda n: (
+            normal(n.edge, n.edge // 2),
+            normal(n.edge, n.edge // 2, seed=1),
+            ends(n),
+        ),
         kernels.group_products,
         lambda a, b, ends: torch.stack(
             [x.T @ y for x, y in zip(groups(a, ends), groups(b, ends), strict=True)]
         ),
+        product,
     ),
-    (
+    Row(
         "moe(x, gate, w1, w2, k=2)",
-        (normal(64, 128), *WEIGHTS),
+        experts,
         lambda *inputs: kernels.moe(*inputs, k=2),
         mixture,
     ),
-    (
+    Row(
         "conv2d(x, weight)",
-        (normal(1, 32, 32, 32).to(memory_format=torch.channels_last), normal(64, 32, 3, 3, seed=1)),
+        lambda n: (
+            normal(n.images, 32, 32, 32).to(memory_format=torch.channels_last),
+            normal(64, 32, 3, 3, seed=1),
+        ),
         kernels.conv2d,
         F.conv2d,
+        lambda inputs: 2 * inputs[0].shape[0] * 30 * 30 * inputs[1].numel(),
     ),
-    (
+    Row(
         "flash_attention(q, k, v)",
-        HEADS,
+        heads,
         lambda *heads: kernels.flash_attention(*heads)[0],
         F.scaled_dot_product_attention,
+        scores,
     ),
-    (
+    Row(
         "the same and its gradient",
-        (HEADS[0], *HEADS),
+        lambda n: (heads(n)[0], *heads(n)),
         attention_gradients(lambda *heads: kernels.flash_attention(*heads)[0]),
         attention_gradients(F.scaled_dot_product_attention),
+        lambda inputs: 7 * scores(inputs) // 2,
     ),
-    (
+    Row(
         "flash_attention_varlen(q, k, v, …)",
-        (*PACKED, LENGTHS, LENGTHS),
+        packed,
         lambda *inputs: kernels.flash_attention_varlen(*inputs)[0],
         lambda q, k, v, ends, _: packed_attention(q, k, v, ends),
     ),
-    (
+    Row(
         "paged_attention(q, …)",
-        (normal(1, 8, 64, seed=5), *PAGES, TABLE, torch.tensor([250], dtype=torch.int32)),
+        pages,
         kernels.paged_attention,
         lambda q, k, v, *_: F.scaled_dot_product_attention(
             q, *(one.view(256, 64)[:250][None] for one in (k, v))
         ),
     ),
-    (
+    Row(
         "rotary_embedding(x, cos, sin)",
-        (HEADS[0], *ANGLES),
+        lambda n: (heads(n)[0], *angles(n.positions)),
         kernels.rotary_embedding,
         rotated,
     ),
-    (
+    Row(
         "rotary_and_cache(q, k, v, cos, sin, …)",
-        (*TOKENS, *ANGLES, POSITIONS, *CACHES, SLOTS),
+        next_tokens,
         kernels.rotary_and_cache,
         rotated_rows,
     ),

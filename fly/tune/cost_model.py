@@ -35,7 +35,7 @@ COMPUTE_UNITS = {
     "gfx1200": 32,
     "gfx1201": 64,
 }
-OTHER_UNITS = 64  # of a chip that is not listed
+OTHER_UNITS = 64  # of a chip that is not listed, as gfx1250: no figure of it is published
 
 # FLOPs that a SIMD's matrix instructions do in a cycle, for 16-bit elements: the peaks of the same
 # data sheets, divided by units, SIMDs and clock. Elements of 8 bits and fewer take half the time,
@@ -49,6 +49,7 @@ MATRIX_FLOPS = {
     "RDNA3.5": 256,
     "RDNA4": 512,
 }
+OTHER_MATRIX_FLOPS = 256  # of a family that is not listed, as CDNA5
 # Bytes that a compute unit's first vector cache gives in a cycle (papers on CDNA 3 and RDNA).
 CACHE_BYTES = {"CDNA": 64, "RDNA": 128}
 SIMD_LANES = {"CDNA": 16, "RDNA": 32}
@@ -103,7 +104,7 @@ def cost(work: Work) -> Cost:
     interval = 4 if facts_of(chip).is_gfx9 else 1  # cycles between two instructions of a wave
     vector = max(interval, work.lanes / SIMD_LANES[kind])
     line = chip.cache_line / CACHE_BYTES[kind]
-    flops = MATRIX_FLOPS.get(chip.family, 256)
+    flops = MATRIX_FLOPS.get(chip.family, OTHER_MATRIX_FLOPS)
 
     groups = -(-work.workgroups // max(1, COMPUTE_UNITS.get(chip.name, OTHER_UNITS) // work.units))
     resident = max(1, min(work.resident, groups))

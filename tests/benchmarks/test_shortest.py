@@ -94,6 +94,15 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
             "none is": "5 % above",
         },
     ),
+    "kernels": (
+        "matmul histogram",
+        {
+            # Not the counts, which are those of docs/kernels.md.
+            "│ matmul(a, b)": rf"│( +[\d,]+ │){{5}} +{NUMBER} │ 0\.07419 µs │ memory │",
+            "│ histogram(x, 256)": rf"│( +[\d,]+ │){{5}} +0 │ {NUMBER} µs │ memory │",
+            "peaks:": "the data sheet of the MI300X",
+        },
+    ),
     "kernel_quality": (
         "--target gfx950 --only ^softmax",
         {
@@ -125,6 +134,8 @@ ELSEWHERE = {
     "flydsl_tiles",
     "kernel_calls",
     "kernel_costs",
+    "kernel_inputs",
+    "kernel_times",
     "launch_peers",
 }
 

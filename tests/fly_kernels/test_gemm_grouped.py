@@ -94,10 +94,13 @@ def test_each_group_has_its_own_matrix(target):
 @pytest.mark.parametrize(("experts", "k"), [(8, 8), (12, 4), (300, 4)])
 def test_routes_of_equal_and_infinite_logits(target, experts, k):
     inf, nan = float("inf"), float("nan")
-    logits = torch.full((3, experts), -inf)
+    logits = torch.full((4, experts), -inf)
     logits[0, 2:6] = torch.tensor([0.0, -0.0, 1.0, 1.0])
     logits[1, 3] = -3.0
     logits[2, 5] = nan
+    # Negative ones, of which the second is a signalling one.
+    logits[3, 1:5] = torch.tensor([inf, -nan, 0.0, 2.0])
+    logits[3, 5] = torch.tensor(0xFF800001 - 2**32, dtype=torch.int32).view(torch.float32)
     weights, chosen = moe_route(logits, k)
     rest = [i for i in range(experts) if i not in (2, 3, 4, 5)]
     assert chosen[0].tolist() == [4, 5, 2, 3, *rest][:k]
@@ -105,6 +108,8 @@ def test_routes_of_equal_and_infinite_logits(target, experts, k):
     assert chosen[2].tolist() == [5, *(i for i in range(experts) if i != 5)][:k]
     assert weights[1].tolist() == [1.0] + [0.0] * (k - 1)
     assert weights[2].isnan().all()
+    assert {*chosen[3].tolist()[:2]} == {2, 5}
+    assert chosen[3].tolist()[2:5] == [1, 4, 3][: k - 2]
 
 
 ROUTED = [

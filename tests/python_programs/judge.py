@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from fly_common.errors import InputError
 from fly_trace.session.load import find_entry, load_file
 
@@ -29,10 +28,6 @@ from python_programs.surroundings import TOP
 
 # What the grammar can't avoid without losing programs that run: docs/python.md has it.
 REFUSED = "a loop whose iterator computes its items ends under a dynamic condition"
-
-# A pass of LLVM 22 that removes what sets SCC though it is read: LLVM's issue 215745, mended in 24.
-LLVM_PASS = "si-pre-emit-peephole"
-LLVMS = "LLVM's issue 215745"  # what is right without that pass
 
 LIMIT = 120  # seconds for one program, which takes less than one
 
@@ -92,8 +87,7 @@ def difference(case: Case, folder: Path, emulator: bool = True) -> Difference | 
                     with contextlib.suppress(OverflowError):  # Python's: see _compare
                         check(module, case.body, *given, top=TOP)
     except AssertionError as error:
-        kind = LLVMS if emulator and _agrees_without(LLVM_PASS, case, folder) else "differs"
-        return Difference(case, kind, str(error))
+        return Difference(case, "differs", str(error))
     except InputError as error:
         if REFUSED in str(error):
             return None
@@ -101,18 +95,6 @@ def difference(case: Case, folder: Path, emulator: bool = True) -> Difference | 
     except Exception as error:
         return Difference(case, f"{type(error).__name__}: {error}", repr(error))
     return None
-
-
-def _agrees_without(skipped: str, case: Case, folder: Path) -> bool:
-    """Whether a case agrees if llc skips a pass."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("FLY_LLC_DISABLE_PASSES", skipped)
-        try:
-            with _ended(LIMIT):
-                _compare([case], folder)
-        except AssertionError:
-            return False
-    return True
 
 
 class _Late(BaseException):

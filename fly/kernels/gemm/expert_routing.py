@@ -24,6 +24,9 @@ BLOCK = 256
 OWN = 8  # logits of a lane
 MOST_LANES, MOST_CHOSEN = 32, 8  # of a token, if lanes take it
 LAST, NO_KEY = 2**31 - 1, -(2**31)
+# What is subtracted from the bits of f32 in order: those of NaNs with a sign, which come before
+# -inf, wrap around to the greatest.
+NANS = 0x007FFFFF
 MOST_EXPERTS = 1024  # so many counts one block adds up
 
 
@@ -51,8 +54,9 @@ def route_kernel(
     best, chosen = [], []
     for _ in range(k):
         key = fx.warp.reduce(fx.max(*keys), "max", width=lanes)
-        own = fx.Int32(LAST)
-        for i in reversed(range(OWN)):
+        # A lane that takes a token by itself has the key: if not before, then in the last place.
+        own = fx.Int32(LAST if lanes > 1 else OWN - 1)
+        for i in reversed(range(OWN if lanes > 1 else OWN - 1)):
             own = fx.where(keys[i] == key, first + i, own)
         expert = fx.warp.reduce(own, "min", width=lanes)
         keys = [fx.where(expert == first + i, NO_KEY, one) for i, one in enumerate(keys)]
@@ -67,16 +71,23 @@ def route_kernel(
 
 
 def key_of(logit):
-    """Returns an integer that orders logits; that of NaN is the greatest, and NO_KEY is less than
-    all."""
+    """Returns an integer that orders logits; those of NaNs are the greatest, and NO_KEY is less
+    than all."""
     number = logit.to(fx.Float32)
-    bits = (number + 0.0).bitcast(fx.Int32)  # -0.0 + 0.0 is 0.0
-    return fx.where(fx.isnan(number), LAST, fx.where(bits >= 0, bits, bits ^ LAST))
+    if logit.dtype == fx.Float32:
+        number = number + 0.0  # quiet: the NaN whose key would be NO_KEY is a signalling one
+    return in_order(number.bitcast(fx.Int32)) - NANS
+
+
+def in_order(bits):
+    """Returns the bits of f32 as integers in the order of the numbers, 0.0 and -0.0 as 0; and these
+    as bits."""
+    return fx.where(bits >= 0, bits, NO_KEY - bits)
 
 
 def logit_of(key):
     """Returns the logit that has a key."""
-    return fx.where(key >= 0, key, key ^ LAST).bitcast(fx.Float32)
+    return in_order(key + NANS).bitcast(fx.Float32)
 
 
 @fly.kernel

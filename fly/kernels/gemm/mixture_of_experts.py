@@ -12,7 +12,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
-from fly.kernels.arrays import FLOATS, as_matrix, check_types
+from fly.kernels.arrays import FLOATS, as_matrix, check_types, contiguous
 from fly.kernels.gemm.expert_routing import moe_route, moe_sort
 from fly.kernels.gemm.grouped_gemm import grouped_matmul
 from fly.kernels.gemm.matrix_product import matmul
@@ -22,7 +22,7 @@ from fly.kernels.rows import Row
 
 Rows = fx.Tensor[fx.Float, "R", fx.sym_int32("D")]
 Places = fx.Tensor[fx.Int32, "n"]
-Shares = fx.Tensor[fx.Float32, "T", None]
+Shares = fx.Tensor[fx.Float32, "n"]
 
 
 @fly.kernel
@@ -44,7 +44,7 @@ def combine_kernel(
     plan: fx.Constexpr[Plan],
 ):
     token, columns = fx.block_idx.x, X.shape[1]
-    shares = [weights[token, i] for i in range(k)]
+    shares = [weights[token * k + i] for i in range(k)]
     # Places are not negative, which makes addresses cheaper.
     rows = [places[token * k + i].to(fx.Uint32) for i in range(k)]
     parts = [Row(plan, columns, place).read(X) for place in rows]
@@ -74,8 +74,9 @@ def combine(
     k: fx.Constexpr[int],
     plan: fx.Constexpr[Plan],
 ):
-    Y = fx.empty((weights.shape[0], X.shape[1]), X.dtype)
-    combine_kernel(X, places, weights, Y, k, plan).launch(grid=weights.shape[0], block=plan.threads)
+    tokens = weights.shape[0] // k
+    Y = fx.empty((tokens, X.shape[1]), X.dtype)
+    combine_kernel(X, places, weights, Y, k, plan).launch(grid=tokens, block=plan.threads)
     return Y
 
 
@@ -113,7 +114,7 @@ def moe_combine(x: Any, order: Any, places: Any, weights: Any) -> Any:
         raise UsageError(f"weights are tokens × k, not {tuple(weights.shape)}")
     _check(x, weights.shape[1], order, places, tuple(weights.shape))
     x = as_matrix(x)
-    return combine(x, places, weights, weights.shape[1], plan(x))
+    return combine(x, places, contiguous(weights).reshape(-1), weights.shape[1], plan(x))
 
 
 def _check(x: Any, chosen: int, order: Any, places: Any, choices: tuple[int, int]) -> None:

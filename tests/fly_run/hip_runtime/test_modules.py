@@ -16,6 +16,7 @@ INVALID, HANDLE = "hipErrorInvalidValue", "hipErrorInvalidHandle"
 # Two kernels that use variables of the module.
 VARIABLES = """
 __attribute__((used)) global int counter = 5;
+__attribute__((used)) global int zeros[4096];
 __attribute__((used)) constant int table[3] = {10, 20, 30};
 kernel void count(global int *out, int index) { out[0] = counter++ + table[index]; }
 __attribute__((amdgpu_flat_work_group_size(1, 1024))) kernel void large(global int *out) {
@@ -143,6 +144,10 @@ def test_global_variables(hip, variables):
     assert hip.get(c_size_t, hip.ok.hipModuleGetGlobal, size, module, "counter") == address.value
     hip.ok.hipModuleGetGlobal(0, size, module, "table")
     assert size.value == 12
+    # What begins as zeros is not in the file.
+    hip.ok.hipModuleGetGlobal(address, size, module, "zeros")
+    assert size.value == 16384
+    assert not hip.values(address.value, np.empty(4096, "i4")).any()
     for name in ("nothing", "count", "count.kd"):
         assert hip.hipModuleGetGlobal(address, size, module, name) == "hipErrorNotFound"
     assert hip.hipModuleGetGlobal(0, 0, module, "counter") == INVALID

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from fly_common import process
-from fly_common.record import record
+from fly_common.record import record, replace
 
 from fly_llc.codegen import assembly, llc, points
 from fly_llc.codegen.points import Point
@@ -31,12 +31,14 @@ LEGEND = (
 
 @record
 class Found:
-    """The result of trying a pass. `before` and `after` are keys of WORDS."""
+    """The result of trying a pass. `before` and `after` are keys of WORDS. `is_left_out` says
+    whether an ordinary run leaves the pass out (`defects`)."""
 
     machine_pass: str
     before: str
     after: str
     holds: str
+    is_left_out: bool = False
 
 
 def text(data: bytes, options: Options, name: str) -> str:
@@ -54,6 +56,7 @@ def text(data: bytes, options: Options, name: str) -> str:
     ]
     for row in found:
         named = f"  ({', '.join(names[row.machine_pass])})" if row.machine_pass in names else ""
+        named += "  (left out: LLVM's code would be wrong)" if row.is_left_out else ""
         lines.append(
             f"{row.machine_pass:{width}}  {WORDS[row.before]:9}  {WORDS[row.after]:9}"
             f"  {row.holds}{named}".rstrip()
@@ -70,11 +73,13 @@ def survey(source: Source) -> Iterator[Found]:
         for number, name in enumerate(points.machine_passes(cpu, level))
         if 2 * number > ahead and not points.is_analysis(name)
     ]
-    whole = llc.checked_output(llc.generate(source, "obj"), source, None)
+    done = llc.generate(source, "obj")
+    whole = llc.checked_output(done, source, None)
     limit = process.time_limit()  # read here because it is per thread
     with ThreadPoolExecutor(os.cpu_count()) as pool:
         rows = pool.map(lambda name: _try(source, name, whole, limit), passes)
-        yield from _with_progress(rows, len(passes))
+        for row in _with_progress(rows, len(passes)):
+            yield replace(row, is_left_out=row.machine_pass in done.left_out)
 
 
 def _try(source: Source, name: str, whole: bytes, limit: float) -> Found:

@@ -26,11 +26,13 @@ STREAMS = ("-disable-symbolication", "-o", "-", "-")
 
 @record
 class Run:
-    """llc's output (None if it failed), its standard error, and the signal that ended it."""
+    """llc's output (None if it failed), its standard error, and the signal that ended it.
+    `left_out` are passes that would have generated wrong code (`defects`)."""
 
     output: bytes | None
     stderr: str
     signal: int | None = None
+    left_out: tuple[str, ...] = ()
 
 
 def generate(
@@ -45,8 +47,26 @@ def generate(
 
     Without `stop`, and for IR, the command line is one that a user would type. With `verify`,
     LLVM's machine verifier runs after each pass, which is cheap compared with a separate run.
-    `meanwhile` is called while llc runs.
+    `meanwhile` is called while llc runs. Passes that would generate wrong code for this module
+    (`defects`) are left out.
     """
+    from fly_llc.codegen import points
+
+    done = _generate(source, emit, stop, verify, meanwhile)
+    if done.output is None or not points.code_generation(source.target.cpu).defects:
+        return done
+    from fly_llc.codegen import defects
+
+    return defects.avoid(done, source, emit, stop, _generate)
+
+
+def _generate(
+    source: Source,
+    emit: str,
+    stop: Point | None = None,
+    verify: bool = False,
+    meanwhile: Callable[[], None] | None = None,
+) -> Run:
     from fly_llc.codegen import points
 
     target = source.target

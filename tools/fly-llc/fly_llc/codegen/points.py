@@ -18,6 +18,10 @@ from fly_common.errors import MissingError, UsageError
 from fly_common.quoting import quoted
 from fly_common.record import record
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from fly_llc.codegen.defects import Defect
+
 
 @record
 class Point:
@@ -75,7 +79,8 @@ class CodeGeneration:
     the result, which the next stage reads, and `kinds` are further names for it (`--emit`).
     `finish` refers to a function of the result and of the LLVM IR it was made from, which returns
     the result to print; `comparison` refers to the function behind --diff. `filters` are those of
-    fly-llc's own filters that know the processors' instructions.
+    fly-llc's own filters that know the processors' instructions. `defects` are passes that generate
+    wrong code for some modules.
     """
 
     triple: str
@@ -90,6 +95,7 @@ class CodeGeneration:
     finish: str = ""
     comparison: str = ""
     filters: tuple[str, ...] = ()
+    defects: tuple[Defect, ...] = ()
 
     def file_type(self, emit: str) -> str:
         """Returns llc's file type for `emit`, "obj" or "asm"."""

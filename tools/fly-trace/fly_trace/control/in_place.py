@@ -288,6 +288,19 @@ class ContainerChanged(TracedAgain):
     others: tuple[tuple[Any, str], ...] = ()  # more containers, and their names
 
 
+def _widened(builder: Builder, one: Container, changed: Mapping[int, frozenset[str]]) -> Container:
+    """A container with the attributes that functions assign to which this branch or loop calls, and
+    those that the one around it carries. What a function assigns elsewhere is not among them: the
+    containers that it changes there may not be carried here, and would be copied."""
+    key = id(one.value)
+    known = builder.shared.get(key)
+    if known is None:
+        return one
+    around = builder.fields.get(key, frozenset()) if key in builder.in_place else frozenset()
+    attributes = one.attributes.union(around, changed.get(key, ()))
+    return replace(known, attributes=attributes)
+
+
 @contextmanager
 def carried(
     roots: Roots,
@@ -308,9 +321,9 @@ def carried(
     if builder is not None and builder.shared:
         known = {id(one.value) for one in containers}
         assigned = {id(part) for value in get() for part in _reachable(value)}
-        containers = [builder.shared.get(id(one.value), one) for one in containers]
+        containers = [_widened(builder, one, changed) for one in containers]
         containers += [
-            one
+            _widened(builder, replace(one, attributes=frozenset()), changed)
             for key, one in builder.shared.items()
             if key not in known
             and (key in changed or (key in builder.in_place and key not in assigned))

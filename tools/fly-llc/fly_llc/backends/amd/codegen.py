@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from fly_target.amd.triple import TRIPLE
 
+from fly_llc.backends.amd.defects import DEFECTS
 from fly_llc.codegen.points import CodeGeneration, Named, Point
 
 AMDGPU = CodeGeneration(
@@ -20,6 +21,7 @@ AMDGPU = CodeGeneration(
     header_features=("xnack", "sramecc"),
     filters=("nop-sled", "schedule", "peephole", "tighten-waits", "pressure"),
     comparison="fly_llc.backends.amd.comparison:report",
+    defects=DEFECTS,
     points=(
         Named(
             "post-isel",

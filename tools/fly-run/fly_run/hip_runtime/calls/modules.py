@@ -174,7 +174,9 @@ def _global(runtime: Runtime, module: Module, name: str) -> Allocation:
         raise Failure("hipErrorNotFound", f"the module has no variable {name}")
     segments = (segment for segment in image.segments if segment.size)
     for segment, memory in zip(segments, module.loaded.memory, strict=True):
-        if segment.holds(symbol.value, max(1, symbol.size)):
+        # All of the segment: the file does not provide variables that begin as zeros.
+        end = symbol.value + symbol.size
+        if segment.address <= symbol.value and end <= segment.address + segment.size:
             start = ctypes.addressof(memory) + symbol.value - segment.address
             made = Allocation(
                 start, symbol.size, GLOBAL, module.device, 0, label=f"variable {name}"
