@@ -9,9 +9,19 @@ from fly_host.tiles import Tile
 
 BYTES = 128
 MOST_MODES = 5
-_FORM = struct.Struct("<Q5Q4Q5I4I")
+_FORM = struct.Struct("<Q5Q4Q5I5I")
 # Offsets of the fields. Modes are listed from the innermost one out.
-ADDRESS, EXTENTS, STRIDES, BOX, RANK, SIZE, SWIZZLE, MARK = 0, 8, 48, 80, 100, 104, 108, 112
+ADDRESS, EXTENTS, STRIDES, BOX, RANK, SIZE, SWIZZLE, MARK, ROUNDED = (
+    0,
+    8,
+    48,
+    80,
+    100,
+    104,
+    108,
+    112,
+    116,
+)
 MAGIC = 0x70616D74  # so that other bytes are not taken for a map
 
 
@@ -21,5 +31,5 @@ def encoded(tile: Tile) -> bytes:
     extents = (*tile.shape, *[1] * missing)
     strides = (*tile.strides, *[0] * missing)
     box = (*tile.box, *[1] * missing)
-    rest = (len(tile.shape), tile.itemsize, tile.swizzle, MAGIC)
+    rest = (len(tile.shape), tile.itemsize, tile.swizzle, MAGIC, tile.rounded)
     return _FORM.pack(tile.address, *extents, *strides, *box, *rest).ljust(BYTES, b"\0")

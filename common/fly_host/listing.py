@@ -176,7 +176,8 @@ class _Listing:
         if (found := word.descriptor) is not None:
             box = "×".join(map(str, found.box))
             swizzle = f", swizzle {found.swizzle}" if found.swizzle else ""
-            return f"tiles of {word.name} (box {box}{swizzle})"
+            rounded = ", rounded" if found.rounded else ""
+            return f"tiles of {word.name} (box {box}{swizzle}{rounded})"
         offset = "" if word.expression is None else f" + {self.texts[word.expression]}"
         return f"{word.name}{offset}"
 

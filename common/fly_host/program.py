@@ -142,13 +142,15 @@ class TileDescriptor:
     elements are adjacent: `shape` and `strides` (in elements, without the innermost one) are
     expressions; `box` is what one instruction copies; `swizzle` is the bytes of a row of shared
     memory whose groups of 16 bytes are permuted, or 0. `dtype` is MLIR's name of the element
-    type."""
+    type. With `rounded`, elements are rounded, as they are loaded, to the format that the device's
+    matrix instructions take for it."""
 
     dtype: str
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int = 0
+    rounded: bool = False
 
     @property
     def expressions(self) -> tuple[int, ...]:

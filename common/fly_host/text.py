@@ -64,6 +64,8 @@ def _data(value: Any) -> Any:
         data = {field: _data(getattr(value, field)) for field in field_names(value)}
         if data.get("alignment") == 0:
             del data["alignment"]  # as in texts from before there were any
+        if data.get("rounded") is False:
+            del data["rounded"]  # likewise
         if "descriptor" in data and data["descriptor"] is None:
             del data["descriptor"]
         name = _NAMES.get(type(value))

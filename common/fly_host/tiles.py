@@ -19,7 +19,8 @@ TILES_HINT = (
 @record
 class Tile:
     """A tensor and a box of it. Modes are listed from the innermost one out; `strides` are in
-    bytes, without the innermost mode's. `dtype` is MLIR's name of the element type."""
+    bytes, without the innermost mode's. `dtype` is MLIR's name of the element type,
+    `rounded` as in `TileDescriptor`."""
 
     address: int
     dtype: str
@@ -28,6 +29,7 @@ class Tile:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int
+    rounded: bool = False
 
     @classmethod
     def of(
@@ -44,8 +46,8 @@ class Tile:
             size * stride if extent > 1 else GROUP
             for extent, stride in zip(shape[1:], strides, strict=True)
         )
-        box, swizzle = descriptor.box, descriptor.swizzle
-        return cls(address, descriptor.dtype, size, shape, steps, box, swizzle)
+        box, swizzle, rounded = descriptor.box, descriptor.swizzle, descriptor.rounded
+        return cls(address, descriptor.dtype, size, shape, steps, box, swizzle, rounded)
 
     def problem(self, name: str) -> str | None:
         """What keeps the tensor from having a descriptor (CUDA driver API,

@@ -240,7 +240,8 @@ class _Validation:
         known = len(found.strides) == rank - 1 and len(found.box) == rank
         if not known or not all(is_number(extent, 1) for extent in found.box):
             raise ValueError(f"{what}: the descriptor of {quoted(word.name)} has no sound box")
-        if not isinstance(found.dtype, str) or not is_number(found.swizzle, 0):
+        known = isinstance(found.dtype, str) and is_number(found.swizzle, 0)
+        if not known or not isinstance(found.rounded, bool):
             raise ValueError(f"{what}: a bad descriptor of {quoted(word.name)}")
         self.use(what, *found.expressions)
 

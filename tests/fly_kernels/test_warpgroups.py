@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from fly.kernels import flash_attention, matmul
+from fly.kernels.gemm import warpgroup_plans
 
 BF16, F16, F32, FP8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
 
@@ -57,6 +58,18 @@ def test_products(m, n, k, dtype, rows, columns, options):
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("tile", warpgroup_plans.TILES)
+def test_tiles(tile, monkeypatch):
+    """Small products would all have the smallest tile."""
+    monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
+    warpgroup_plans._plan.cache_clear()
+    a, b = operand((150, 72), F16, True), operand((72, 264), F16, False)
+    found = matmul(a, b, split_k=2)
+    warpgroup_plans._plan.cache_clear()
+    judged(found, a.double() @ b.double(), a.double().abs() @ b.double().abs(), F16)
+
+
+@pytest.mark.heavy
 def test_a_product_of_batches_with_an_epilogue():
     a, b = operand((2, 70, 40), BF16, True), operand((2, 40, 24), BF16, True)
     c, bias = torch.randn(2, 70, 24).bfloat16(), torch.randn(24).bfloat16()
@@ -81,6 +94,37 @@ def test_f32_is_not_rounded_unless_it_may_be():
     exact = a.double() @ b.double()
     assert (matmul(a, b) - exact).abs().max() < 1e-5
     assert 1e-5 < (matmul(a, b, tf32=True) - exact).abs().max() < 0.03
+
+
+def to_tf32(x):
+    """The nearest values with 10 bits of fraction, by f64: of two, the even one."""
+    fraction, exponent = torch.frexp(x.double())
+    return torch.ldexp((fraction * 2**11).round(), exponent - 11)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("k", "adjacent"), [(64, True), (67, False)])
+def test_operands_are_rounded_to_tf32_to_nearest(k, adjacent):
+    """Truncated, a sum of positive products is too small by a share of about 6e-4. An odd k has
+    rows that are copied first."""
+    a, b = (1 + torch.rand(one) for one in ((40, k), (k, 24)))
+    if not adjacent:
+        a, b = a.T.contiguous().T, b.T.contiguous().T
+    found = matmul(a, b, tf32=True).double()
+    assert ((found / (to_tf32(a) @ to_tf32(b)) - 1).abs() < 2e-6).all()
+    assert ((found / (a.double() @ b.double()) - 1).abs() < 2e-4).all()
+
+
+@pytest.mark.heavy
+def test_infinity_and_nan_stay_in_tf32():
+    a, b = operand((30, 20), F32, True), torch.eye(20)
+    a[3, 16], a[5, 2] = math.inf, -math.inf
+    # A NaN all of whose set bits are among those that TF32 lacks.
+    a[7, 4] = torch.tensor(0x7F800001, dtype=torch.int32).view(F32)
+    b[b == 0] = 1e-3
+    found, exact = matmul(a, b, tf32=True), a.double() @ b.double()
+    assert torch.equal(found.isnan(), exact.isnan())
+    assert torch.equal(found.isinf(), exact.isinf())
 
 
 @pytest.mark.heavy

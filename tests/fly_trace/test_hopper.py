@@ -31,6 +31,7 @@ MAP = "fx.nvvm.tensor_map(A, tile)"
     ("expression", "message"),
     [
         ("fx.nvvm.tensor_map(3, tile)", "fx.nvvm.tensor_map takes a tensor"),
+        ("fx.nvvm.tensor_map(A, tile, tf32=True)", "tf32=True rounds elements of f32, not of bf16"),
         ("fx.nvvm.tensor_map(A, 64)", "fx.nvvm.tensor_map takes the layout of a tile, not"),
         ("fx.nvvm.tensor_map(A, fx.make_layout((64, 64), (1, 65)))", "fx.nvvm.tensor_map: "),
         ("fx.nvvm.tensor_map(A, fx.make_layout((64, 512), (512, 1)))", "256"),

@@ -67,6 +67,7 @@ _MAP = "".join(
         _field("base", form.ADDRESS, "i64"),
         _field("size", form.SIZE, "i32"),
         _field("swizzle", form.SWIZZLE, "i32"),
+        _field("rounded", form.ROUNDED, "i32"),
         *(_field(f"extent{mode}", form.EXTENTS + 8 * mode, "i64") for mode in _MODES),
         *(_field(f"stride{mode}", form.STRIDES + 8 * (mode - 1), "i64") for mode in _MODES[1:]),
         *(_field(f"box{mode}", form.BOX + 4 * mode, "i32") for mode in _MODES),
@@ -131,6 +132,24 @@ define internal void @fly.finish_copies() nounwind {{
   ret void
 }}
 
+; Rounds to a fraction of 10 bits, to nearest even. Infinity stays, and NaN becomes one NaN: what an
+; H200 made of these.
+define internal void @fly.round_to_tf32(ptr %at) nounwind {{
+  %x = load i32, ptr %at
+  %last.13 = lshr i32 %x, 13
+  %last = and i32 %last.13, 1
+  %half = add i32 %x, 4095
+  %more = add i32 %half, %last
+  %kept = and i32 %more, -8192
+  %magnitude = and i32 %x, 2147483647
+  %finite = icmp ult i32 %magnitude, 2139095040
+  %nan = icmp ugt i32 %magnitude, 2139095040
+  %special = select i1 %nan, i32 2147475456, i32 %x
+  %made = select i1 %finite, i32 %kept, i32 %special
+  store i32 %made, ptr %at
+  ret void
+}}
+
 define internal void @fly.copy_tile(ptr %map) noinline nounwind {{
 entry:
   %shared.at = getelementptr i8, ptr %map, i64 {_SHARED}
@@ -161,6 +180,7 @@ known:
   %below = sub i64 %row, 1
   %mask = and i64 %below, -16
   %loads = icmp ne i64 %barrier, 0
+  %rounds = icmp ne i32 %rounded, 0
   ; Shared memory begins at a multiple of 128 bytes.
   br i1 %loads, label %check.write, label %check.read
 check.write:
@@ -185,6 +205,9 @@ inside:
 load:
   call void @fly.read(i64 %address, i64 %size.64, i64 0, i32 %site)
   call void @llvm.memcpy.p0.p0.i64(ptr %s, ptr %g, i64 %size.64, i1 false)
+  br i1 %rounds, label %round, label %next
+round:
+  call void @fly.round_to_tf32(ptr %s)
   br label %next
 store:
   call void @fly.write(i64 %address, i64 %size.64, i64 0, i32 %site)

@@ -8,6 +8,9 @@ shared memory, whose modes are those of the tensor. It says how the hardware cop
     pieces    where further instructions copy the rest of the tile to
     swizzle   the bytes of a row within which the hardware permutes groups of 16 bytes
 
+A map of `tf32` is one of a tensor of f32 whose elements are rounded to that format as they are
+loaded: wgmma itself drops the bits that TF32 lacks.
+
 Source: PTX ISA 8.8, "Tensors"; CUDA driver API, cuTensorMapEncodeTiled.
 """
 
@@ -30,6 +33,8 @@ MAX_RANK = 5
 MAX_BOX = 256  # elements of a mode
 GROUP = 16  # bytes that stay together, and the multiple that rows have
 DTYPES = ("f16", "bf16", "f32", "f64", "i8", "i16", "i32", "i64", "f8E4M3FN", "f8E5M2")
+# Formats that elements are rounded to as they are loaded → their type in memory.
+ROUNDED = {"tf32": "f32"}
 # Bytes of a row → the bits of a swizzle, whose source is 3 bits above its target.
 SWIZZLES = {32: 1, 64: 2, 128: 3}
 
@@ -51,10 +56,10 @@ class TensorMapSpec(BackendSpec):
     tile: AnyLayout
 
     def __post_init__(self) -> None:
-        if self.element not in DTYPES:
+        if self.element not in (*DTYPES, *ROUNDED):
             raise ValueError(f"TMA copies no {self.element}; it copies {', '.join(DTYPES)}")
         _boxed(self)
-        row = self.box[0] * bits(self.element) // 8
+        row = self.box[0] * bits(self.memory) // 8
         if row % GROUP:
             raise ValueError(
                 f"a row of the tile {self.tile} has {row} bytes, which is no multiple of {GROUP}"
@@ -64,6 +69,11 @@ class TensorMapSpec(BackendSpec):
                 f"the swizzle of {self.tile} is for rows of {self.swizzle} bytes, but a row has"
                 f" {row}"
             )
+
+    @property
+    def memory(self) -> str:
+        """The type of elements in both memories."""
+        return ROUNDED.get(self.element, self.element)
 
     @property
     def layout(self) -> Layout:
@@ -90,12 +100,12 @@ class TensorMapSpec(BackendSpec):
     @property
     def swizzle(self) -> int:
         """Bytes of a row, or 0."""
-        return swizzle_bytes(self.tile, self.element)
+        return swizzle_bytes(self.tile, self.memory)
 
     @property
     def nbytes(self) -> int:
         """The bytes of the whole tile."""
-        return len(self.pieces) * prod(self.box) * bits(self.element) // 8
+        return len(self.pieces) * prod(self.box) * bits(self.memory) // 8
 
     def __str__(self) -> str:
         return f"!fly_nvvm.tensor_map<{self.element}, {self.tile}>"
@@ -198,7 +208,7 @@ def check_make(operands: list[Spec], results: list[Spec], _: Attributes) -> None
     view, result = operands[0], results[0]
     if not isinstance(view, MemRefSpec) or view.space != "global":
         raise wrong(0, "a memref in global memory", view)
-    if not isinstance(result, TensorMapSpec) or result.element != view.element:
+    if not isinstance(result, TensorMapSpec) or result.memory != view.element:
         raise ValueError(f"the result must be a tensor_map of {view.element}, but is {result}")
     check_tensor(view, result)
 
@@ -236,9 +246,9 @@ def _check(operands: list[Spec], barrier: int) -> None:
     if (
         not isinstance(pointer, PtrSpec)
         or pointer.space != "shared"
-        or pointer.element != found.element
+        or pointer.element != found.memory
     ):
-        raise wrong(1, f"a ptr to {found.element} in shared memory", pointer)
+        raise wrong(1, f"a ptr to {found.memory} in shared memory", pointer)
     for index in range(2, 2 + barrier):
         one = operands[index]
         if not isinstance(one, PtrSpec) or one.space != "shared":
@@ -256,6 +266,9 @@ def check_load(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
 def check_store(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
     """tma_store: map, tile, coordinate."""
     _check(operands, 0)
+    found = operands[0]
+    if isinstance(found, TensorMapSpec) and found.element in ROUNDED:
+        raise ValueError(f"{found} rounds what is loaded: a store takes a map of {found.memory}")
 
 
 def infer_wait(operands: list[Spec], attributes: Attributes) -> list[Spec]:

@@ -54,13 +54,15 @@ class KernelLimits:
 @dataclass(frozen=True)
 class Describing:
     """Descriptors of tensors by a C function with cuTensorMapEncodeTiled's signature, at the
-    address `function`. `elements` are its numbers of MLIR's element types, `swizzles` those of
-    rows' bytes, `promotion` that of accesses to the L2 cache. The numbers are part of the code."""
+    address `function`. `elements` are its numbers of MLIR's element types, `rounded` those of types
+    that are rounded as they are loaded, `swizzles` those of rows' bytes, `promotion` that of
+    accesses to the L2 cache. The numbers are part of the code."""
 
     function: int
     elements: tuple[tuple[str, int], ...]
     swizzles: tuple[tuple[int, int], ...]
     promotion: int
+    rounded: tuple[tuple[str, int], ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,10 @@
 """Products of matrices on Hopper: TMA, wgmma, warp specialisation, a persistent grid.
 
 A block has three warp groups. One thread of the first one copies tiles of A and B to a ring of
-buffers in shared memory. The other two multiply: each has 64 rows of a tile of C, in registers. The
-tiles of C are dealt out to as many blocks as the device runs at once, in columns of a few rows, so
-that blocks that run together share rows of A and columns of B in the L2 cache.
+buffers in shared memory. The other two multiply: each has rows of a tile of C, in registers, or
+where C has few rows, columns of it. The tiles of C are dealt out to as many blocks as the device
+runs at once, in columns of a few rows, so that blocks that run together share rows of A and columns
+of B in the L2 cache.
 """
 
 from __future__ import annotations
@@ -12,9 +13,16 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
-from fly.kernels.gemm.batched_gemm import SUMMED, sum_parts_kernel
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_plans import ALIGNMENT, GROUPS, ROW, ROWS, THREADS, WarpgroupPlan
+from fly.kernels.gemm.warpgroup_plans import (
+    ALIGNMENT,
+    GROUPS,
+    ROW,
+    ROWS,
+    SUMMED,
+    THREADS,
+    WarpgroupPlan,
+)
 
 FEW, MANY = 40, 232  # registers of a thread that copies, and of one that multiplies
 PADDED = 256  # threads that copy a row
@@ -30,10 +38,11 @@ def chunks(plan):
     return fx.nvvm.tile_layout(EVERY[plan.out], (ROWS, plan.chunk), 1, ROW)
 
 
-def products(plan, columns, groups):
-    """The multiplication of warp groups above one another."""
+def products(plan, columns, above=1, beside=1):
+    """The multiplication of warp groups above one another, or beside one another."""
     atom = fx.make_mma_atom(fx.nvvm.WGMMA(columns, EVERY[plan.element]))
-    return fx.make_tiled_mma(atom, fx.make_layout((groups, 1, 1), (1, 0, 0)))
+    steps = (int(above > 1), int(beside > 1), 0)
+    return fx.make_tiled_mma(atom, fx.make_layout((above, beside, 1), steps))
 
 
 class Schedule:
@@ -98,7 +107,7 @@ def warpgroup_gemm_kernel(
     else:
         fx.nvvm.set_registers(MANY, more=True)
         consumer = group - 1
-        product = products(plan, plan.columns, GROUPS)
+        product = products(plan, plan.width, GROUPS // plan.beside, plan.beside)
         # What is in shared memory is the same for all threads of a group.
         own = product.get_slice(consumer * THREADS)
         sums = fx.make_rmem_tensor(fx.nvvm.accumulators(product), fx.Float32)
@@ -119,7 +128,7 @@ def warpgroup_gemm_kernel(
             if thread == 0:
                 ring.release(count - 1)
             output = Output(C, bias, addend, alpha, beta, (m, n), plan, epilogue)
-            output.store(sums, buffers, consumer, part, batch, row + consumer * ROWS, column)
+            output.store(sums, buffers, consumer, part, batch, row, column)
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
 
@@ -133,17 +142,21 @@ class Output:
         self.plan, self.epilogue = plan, epilogue
 
     def store(self, sums, buffers, consumer, part, batch, row, column):
-        """Applies the epilogue to 64 rows, and stores them through shared memory, a few columns at
-        a time, in two buffers in turn."""
+        """Applies the epilogue to what a warp group has of a tile, and stores it through shared
+        memory, 64 rows and a few columns at a time, in two buffers in turn."""
         plan, thread = self.plan, fx.thread_idx.x % THREADS
         out = EVERY[plan.out]
-        product = products(plan, plan.chunk, 1)
+        product = products(plan, plan.chunk)
         form = fx.nvvm.accumulators(product)
         atom = fx.make_copy_atom(
             fx.nvvm.StoreMatrix(4) if out.bits == 16 else fx.UniversalCopy64b(), out
         )
         write = fx.make_tiled_copy_C(atom, product).get_slice(thread)
-        for piece in fx.range_constexpr(plan.columns // plan.chunk):
+        if plan.beside > 1:
+            column += consumer * plan.width
+        else:
+            row += consumer * ROWS
+        for piece in fx.range_constexpr(plan.pieces):
             buffer, first = buffers[consumer * 2 + piece % 2], column + piece * plan.chunk
             some = fx.make_view(fx.get_iter(sums) + piece * int(fx.size(form)), form)
             held = fx.make_fragment_like(some, out)
@@ -189,6 +202,52 @@ class Output:
                 self.C[part, row + y + line, column + place] = buffer[y + line, place]
 
 
+def element(X, batch, row, column):
+    """The address of an element of matrices whose rows are adjacent elements."""
+    return fx.get_iter(X) + (fx.Int64(batch) * X.stride[0] + fx.Int64(row) * X.stride[1] + column)
+
+
+@fly.kernel
+def sum_kernel(
+    parts: fx.Tensor,
+    D: fx.Tensor,
+    bias: fx.Tensor,
+    addend: fx.Tensor,
+    alpha: fx.Float64,
+    beta: fx.Float64,
+    plan: fx.Constexpr[WarpgroupPlan],
+    epilogue: fx.Constexpr[Epilogue],
+):
+    """Adds the parts of C, and applies the epilogue: `unit` adjacent elements a thread, and as many
+    rows a block as its threads have elements for."""
+    unit, across = plan.unit, SUMMED // plan.lines
+    line, place = divmod(fx.thread_idx.x, across)
+    row, batch = fx.block_idx.x * plan.lines + line, fx.block_idx.z
+    column = (fx.block_idx.y * across + place) * unit
+    form, width = fx.make_layout(unit, 1), unit * 32
+    if row < D.shape[1] and column < D.shape[2]:
+        sums = fx.make_rmem_tensor(form, fx.Float32)
+        sums.fill(0)
+        for part in fx.range_constexpr(plan.splits):
+            one = fx.make_rmem_tensor(form, fx.Float32)
+            source = element(parts, batch * plan.splits + part, row, column)
+            atom = fx.make_copy_atom(fx.UniversalCopy(width), fx.Float32)
+            fx.copy(atom, fx.make_view(source, form), one)
+            sums.store(sums.load() + one.load())
+        added = [None, None]
+        for kind, is_used in enumerate((epilogue.bias, epilogue.addend)):
+            if is_used:
+                source = (bias, addend)[kind]
+                loaded = fx.make_rmem_tensor(form, source.dtype)
+                for i in fx.range_constexpr(unit):
+                    loaded[i] = source[batch, row, column + i] if kind else source[column + i]
+                added[kind] = loaded.load()
+        held = fx.make_rmem_tensor(form, D.dtype)
+        held.store(epilogue.apply(sums.load(), *added, alpha, beta))
+        atom = fx.make_copy_atom(fx.UniversalCopy(unit * D.dtype.bits), D.dtype)
+        fx.copy(atom, held, fx.make_view(element(D, batch, row, column), form))
+
+
 @fly.kernel
 def pad_kernel(X: fx.Tensor, Y: fx.Tensor, unit: fx.Constexpr[int]):
     """Copies rows to rows that begin at multiples of 16 bytes, `unit` elements a thread. What is
@@ -199,9 +258,8 @@ def pad_kernel(X: fx.Tensor, Y: fx.Tensor, unit: fx.Constexpr[int]):
     if first < Y.shape[2]:
         for i in fx.range_constexpr(unit):
             held[i] = X[batch, row, fx.min(first + i, X.shape[2] - 1)]
-        target = fx.get_iter(Y) + (fx.Int64(batch) * Y.stride[0] + fx.Int64(row) * Y.stride[1])
         wide = fx.make_copy_atom(fx.UniversalCopy128b(), X.dtype)
-        fx.copy(wide, held, fx.make_view(target + first, fx.make_layout(unit, 1)))
+        fx.copy(wide, held, fx.make_view(element(Y, batch, row, first), fx.make_layout(unit, 1)))
 
 
 def operand(X, across, along_k, pad):
@@ -239,7 +297,11 @@ def warpgroup_gemm(
     whole = plan.splits == 1
     C = fx.empty((batches * plan.splits, m, n), EVERY[plan.out])
     maps = [
-        fx.nvvm.tensor_map(operand(X, across, along_k, pad), tiles(plan, rows, along_k))
+        fx.nvvm.tensor_map(
+            operand(X, across, along_k, pad),
+            tiles(plan, rows, along_k),
+            tf32=plan.element == "f32",  # rounded by TMA: wgmma truncates
+        )
         for X, across, rows, along_k, pad in (
             (A, 1, plan.rows, plan.a_along_k, plan.pad_a),
             (B, 2, plan.columns, plan.b_along_k, plan.pad_b),
@@ -254,7 +316,8 @@ def warpgroup_gemm(
     if whole:
         return C
     D = fx.empty((batches, m, n), EVERY[epilogue.out])
-    sum_parts_kernel(C, D, bias, addend, alpha, beta, plan.splits, epilogue).launch(
-        grid=(m, fx.ceildiv(n, SUMMED), batches), block=SUMMED
+    across = SUMMED // plan.lines * plan.unit
+    sum_kernel(C, D, bias, addend, alpha, beta, plan, epilogue).launch(
+        grid=(fx.ceildiv(m, plan.lines), fx.ceildiv(n, across), batches), block=SUMMED
     )
     return D

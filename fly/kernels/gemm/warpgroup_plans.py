@@ -22,38 +22,63 @@ ALIGNMENT = 16  # bytes: of tensors that TMA copies, and of their rows
 ELEMENTS = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 RESULTS = ("f16", "bf16", "f32")
 BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
-STAGES = {256: 4, 128: 6}  # columns of a tile → buffers that fit
+# Rows and columns of a tile → the time of a step along K as a share of the first one's, fitted to
+# times of an H200. Warp groups are above one another, or beside one another in 64 rows.
+TILES = {(128, 256): 1.0, (128, 128): 0.54, (64, 256): 0.675, (64, 128): 0.33}
+ROOM = 192 << 10  # bytes of shared memory for tiles of A and B
+SUMMED, SUM_UNIT = 256, 4  # threads that add parts, and elements of each
 BAND = 16
-# Steps along K that take as long as what a tile costs beside them, and how much longer a step of
-# half the columns takes than half a step: measured on an H200.
-TILE_STEPS, NARROW = 8, 1.08
+# Steps along K that take as long as what a tile costs beside them: measured on an H200.
+TILE_STEPS = 8
 MOST_EXTENT = 1 << 31
 
 
 class WarpgroupPlan(NamedTuple):
-    """element, out: the types of operands and of what the kernel stores. columns: of a tile of C.
-    stages: buffers. a_along_k, b_along_k: whether the operand's values of K are adjacent in memory.
+    """element, out: the types of operands and of what the kernel stores. rows, columns: of a tile
+    of C. a_along_k, b_along_k: whether the operand's values of K are adjacent in memory.
     pad_a, pad_b: whether the operand is copied first, because TMA could not copy its tiles.
     tma_store: whether C's rows begin at multiples of 16 bytes. splits: the parts of K that
-    different blocks take. band: the rows of tiles that blocks go through together. blocks: those
-    that run at once."""
+    different blocks take. lines: the rows of C whose parts a block adds. band: the
+    rows of tiles that blocks go through together. blocks: those that run at once."""
 
     element: str
     out: str
+    rows: int = 128
     columns: int = 256
-    stages: int = STAGES[256]
     a_along_k: bool = True
     b_along_k: bool = True
     pad_a: bool = False
     pad_b: bool = False
     tma_store: bool = True
     splits: int = 1
+    lines: int = 1
     band: int = BAND
     blocks: int = BLOCKS
 
     @property
-    def rows(self) -> int:
-        return GROUPS * ROWS
+    def stages(self) -> int:
+        """The tiles of A and B that fit."""
+        return ROOM // (ROW * (self.rows + self.columns))
+
+    @property
+    def beside(self) -> int:
+        """The warp groups that are beside one another."""
+        return GROUPS if self.rows == ROWS else 1
+
+    @property
+    def width(self) -> int:
+        """The columns of a tile that a warp group has."""
+        return self.columns // self.beside
+
+    @property
+    def pieces(self) -> int:
+        """How many times a warp group stores 64 rows."""
+        return self.width // self.chunk
+
+    @property
+    def unit(self) -> int:
+        """The elements whose parts a thread adds."""
+        return SUM_UNIT if self.tma_store else 1
 
     @property
     def depth(self) -> int:
@@ -117,28 +142,33 @@ def _plan(
     batches, m, n, k = extents
     made = WarpgroupPlan(element, out, a_along_k=a[0], b_along_k=b[0], pad_a=a[1], pad_b=b[1])
     steps = -(-k // made.depth)
-    rows = batches * -(-m // made.rows)
-    best: tuple[float, int, int] | None = None
-    for columns in STAGES:
-        tiles = rows * -(-n // columns)
+    best: tuple[float, int, int, int] | None = None
+    for (rows, columns), one in TILES.items():
+        tiles = batches * -(-m // rows) * -(-n // columns)
         widest = max(1, min(BLOCKS // tiles, steps // TILE_STEPS)) if splits is None else splits
         for parts in range(1, min(widest, steps) + 1) if splits is None else (min(splits, steps),):
             each = -(-steps // parts)
             parts = -(-steps // each)
-            cost = (each + TILE_STEPS) * -(-tiles * parts // BLOCKS)
-            cost *= 1 if columns == 256 else NARROW / 2
+            cost = one * (each + TILE_STEPS) * -(-tiles * parts // BLOCKS)
             cost += TILE_STEPS * (parts > 1)  # the parts are added
             if best is None or cost < best[0]:
-                best = cost, columns, parts
+                best = cost, rows, columns, parts
     assert best is not None
-    _, columns, parts = best
+    _, rows, columns, parts = best
     stored = "f32" if parts > 1 else out
     aligned = n * ELEMENT_TYPES[stored].bytes % ALIGNMENT == 0
     return made._replace(
         out=stored,
+        rows=rows,
         columns=columns,
-        stages=STAGES[columns],
         splits=parts,
+        lines=_lines(n, aligned) if parts > 1 else 1,
         tma_store=aligned,
-        band=min(BAND, 1 << math.ceil(math.log2(max(1, -(-m // made.rows))))),
+        band=min(BAND, 1 << math.ceil(math.log2(max(1, -(-m // rows))))),
     )
+
+
+def _lines(n: int, aligned: bool) -> int:
+    """The rows that a block's threads have elements of, if it adds the parts of rows of n."""
+    threads = -(-n // (SUM_UNIT if aligned else 1))
+    return max(1, SUMMED >> max(0, threads - 1).bit_length())

@@ -22,11 +22,11 @@ LAUNCH = ctypes.CFUNCTYPE(ctypes.c_int, POINTER, *[ctypes.c_uint] * 7, POINTER, 
 LIMITS = KernelLimits(176, ((48, 128),), 1024, 0)
 
 
-def program(dtype: str = "f32", swizzle: int = 0) -> Program:
+def program(dtype: str = "f32", swizzle: int = 0, rounded: bool = False) -> Program:
     """One launch, with the descriptor of a matrix A of which boxes of 4 rows × 32 are copied."""
     expressions = (("const", 1), ("const", 0), ("extent", "A", 0), ("extent", "A", 1))
     expressions = (*expressions, ("stride", "A", 0))
-    found = TileDescriptor(dtype, (3, 2), (4,), (32, 4), swizzle)
+    found = TileDescriptor(dtype, (3, 2), (4,), (32, 4), swizzle, rounded)
     word = Word("descriptor", name="A", size=128, descriptor=found)
     launch = Launch("k", (0, 0, 0), (0, 0, 0), 1, ((word,),))
     parameter = Tensor("A", dtype, (None, None), (None, 1), "r")
@@ -72,7 +72,7 @@ class Driver:
             raise OSError(f"launch {launch}: status {status}")
 
         describing = specialisation.Describing(
-            address(self._describe), (("f32", 7),), ((0, 0), (128, 3)), 3
+            address(self._describe), (("f32", 7),), ((0, 0), (128, 3)), 3, (("f32", 11),)
         )
         return DriverEntry(
             address(self._launch), [1], error, describing=describing if describes else None
@@ -106,6 +106,12 @@ def test_the_driver_gets_the_tensor_and_the_kernel_its_descriptor(matrix: Any) -
         "choices": [0, 3, 3, 0],
     }
     assert driver.packed == [bytes(48) + bytes(range(128))]
+
+
+def test_elements_that_are_rounded_have_a_number_of_their_own(matrix: Any) -> None:
+    driver = Driver()
+    compiled(driver, program(rounded=True), matrix).call(matrix)
+    assert driver.described[0]["kind"] == 11
 
 
 def test_a_stride_of_a_single_row_does_not_matter(matrix: Any) -> None:

@@ -141,7 +141,8 @@ class Launches:
             for mode, count in enumerate(numbers):
                 code.store("i32", str(count), arrays[-1], 4 * mode)
         room = code.room(f"[{word.size} x i8]", 64)
-        kind = dict(describing.elements)[found.dtype]
+        kinds = describing.rounded if found.rounded else describing.elements
+        kind = dict(kinds)[found.dtype]
         choices = (0, dict(describing.swizzles)[found.swizzle], describing.promotion, 0)
         given = [f"ptr {room}", f"i32 {kind}", f"i32 {rank}"]
         given += [f"ptr {one}" for one in (frame.tensors[str(word.name)].data, *arrays)]

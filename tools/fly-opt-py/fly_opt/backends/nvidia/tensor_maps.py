@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import memref_of, spec_of
-from fly_dialect.nvidia.tensor_map import TensorMapSpec
+from fly_dialect.nvidia.tensor_map import ROUNDED, TensorMapSpec
 from fly_dialect.types import MemRefSpec, PtrSpec, Spec
 from fly_host.program import TileDescriptor, Word
 from fly_host.validation import DESCRIPTOR_BYTES
@@ -78,11 +78,12 @@ def descriptor(values: Values, op: ir.Operation) -> Word:
     tensor, shape, strides = _extents(values, op, held, view)
     order = spec.order
     made = TileDescriptor(
-        spec.element,
+        spec.memory,
         tuple(shape[index] for index in order),
         tuple(strides[index] for index in order[1:]),
         spec.box,
         spec.swizzle,
+        spec.element in ROUNDED,
     )
     return Word("descriptor", name=tensor, size=DESCRIPTOR_BYTES, descriptor=made)
 

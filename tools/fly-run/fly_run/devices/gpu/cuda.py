@@ -35,6 +35,7 @@ _ELEMENTS = {
     "f64": 8,
     "bf16": 9,
 }
+_ROUNDED = {"f32": 11}  # those of types that are rounded as they are loaded, to TF32
 _SWIZZLES = {0: 0, 32: 1, 64: 2, 128: 3}  # CUtensorMapSwizzle
 _PROMOTION = 3  # of accesses to 256 bytes in the L2 cache
 # CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions", 32-bit multiply-add.
@@ -168,7 +169,7 @@ class Cuda(Driver):
 
     def describe(self, tile: Tile) -> bytes:
         """cuTensorMapEncodeTiled, for dense boxes. Elements out of bounds are 0."""
-        kind = _ELEMENTS.get(tile.dtype)
+        kind = (_ROUNDED if tile.rounded else _ELEMENTS).get(tile.dtype)
         if kind is None:
             raise InputError(f"TMA copies no {tile.dtype}")
         rank = len(tile.shape)
@@ -187,7 +188,8 @@ class Cuda(Driver):
             address = self.address("describe")
         except MissingError:  # a driver from before CUDA 12
             return None
-        return Describing(address, tuple(_ELEMENTS.items()), tuple(_SWIZZLES.items()), _PROMOTION)
+        elements, swizzles = tuple(_ELEMENTS.items()), tuple(_SWIZZLES.items())
+        return Describing(address, elements, swizzles, _PROMOTION, tuple(_ROUNDED.items()))
 
     def allow_shared(self, function: int, device: int) -> None:
         most = self.attribute("shared", device)

@@ -151,7 +151,7 @@ class TensorMap(DialectValue):
         return self.spec.nbytes
 
 
-def tensor_map(tensor: Any, tile: Any) -> TensorMap:
+def tensor_map(tensor: Any, tile: Any, tf32: bool = False) -> TensorMap:
     """The map of a tensor for copies of tiles, which the host function makes and kernels take as an
     argument. `tile` is the layout of a tile in shared memory, with the tensor's modes: see
     `tile_layout`. If it has fewer modes than the tensor, it has one element of each of the
@@ -160,6 +160,10 @@ def tensor_map(tensor: Any, tile: Any) -> TensorMap:
     Elements beyond the tensor's ends are loaded as 0, and not stored. When the program runs, the
     tensor has to begin at a multiple of 16 bytes, and its strides, but for the contiguous mode's,
     have to be such multiples.
+
+    With `tf32`, for a tensor of f32, elements are rounded to the nearest values of TF32 as they are
+    loaded, which a product by `WGMMA` of f32 needs: wgmma itself truncates. Tiles hold f32 as
+    before. Such a map is for loads only.
     """
     what = "fx.nvvm.tensor_map"
     builder = tracing.current(what)
@@ -169,7 +173,11 @@ def tensor_map(tensor: Any, tile: Any) -> TensorMap:
     if not isinstance(tile, Layout | ComposedLayout) or not tile.is_static:
         tracing.refuse(f"{what} takes the layout of a tile, not {describe(tile)}")
     try:
-        spec = TensorMapSpec(view.dtype.memory, _padded(tile.spec.layout, view.rank))
+        element = view.dtype.memory
+        if tf32 and element != data.ROUNDED["tf32"]:
+            raise ValueError(f"tf32=True rounds elements of f32, not of {element}")
+        element = "tf32" if tf32 else element
+        spec = TensorMapSpec(element, _padded(tile.spec.layout, view.rank))
         data.check_tensor(view.spec, spec)
     except ValueError as error:
         tracing.refuse(f"{what}: {error}")
@@ -232,6 +240,8 @@ def tma_store(tile: Any, target: Any, coordinate: Any) -> None:
     before."""
     what = "fx.nvvm.tma_store"
     found, pointer = _tile(what, target, tile)
+    if found.spec.element in data.ROUNDED:
+        tracing.refuse(f"{what}: the map was made with tf32=True, which is for loads only")
     found.access.writes = True
     builder = tracing.kernel(what)
     operands = [found.value(builder), pointer.value(builder)]
