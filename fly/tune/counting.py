@@ -162,4 +162,4 @@ def _matrix_flops(count: Count) -> float:
     shape = flops.shape_of(count.instruction)
     if shape is None:
         return 0.0
-    return count.times * flops.of_shape(shape) * _MATRIX_TIME.get(shape.a, _NARROW_TIME)
+    return flops.of_matrices(count, shape) * _MATRIX_TIME.get(shape.a, _NARROW_TIME)

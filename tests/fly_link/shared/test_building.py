@@ -242,8 +242,8 @@ def test_the_record_of_the_device_is_the_runtimes():
     assert [word.strip().lower() for word in words] == list(state.WORDS)
     assert f"MOST_REGIONS = {state.MOST_REGIONS}," in text
     assert f"STACK = {state.STACK >> 10} << 10" in text
-    assert f"SLICE_TURNS = {state.TURNS}," in text
-    assert f"WAITS_FOR_BARRIER = {state.BARRIER} " in text
+    assert f"SLICE_TURNS = {state.TURNS} " in text
+    assert f"WAITS_FOR_BARRIER = {state.BARRIER}, WAITS_FOR_MBARRIER = {state.MBARRIER} " in text
     statuses = (state.FINISHED, state.SLICE, state.FAULT, state.PRINT)
     assert statuses == (0, 1, 2, 3)
     faults = (RUNTIME / "faults.c").read_text()

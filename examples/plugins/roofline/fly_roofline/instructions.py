@@ -45,7 +45,8 @@ _FLOPS = (
 )
 _PATTERNS = tuple((re.compile(rf"(?:{pattern})(?:_|$)"), flops) for pattern, flops in _FLOPS)
 _MATRIX = re.compile(
-    r"V_(?:MFMA(?:_SCALE)?|SMFMAC|WMMA|SWMMAC)_(?P<result>[A-Z]+\d+)_(?P<m>\d+)X(?P<n>\d+)X(?P<k>\d+)"
+    r"V_(?:MFMA(?:_SCALE)?|SMFMAC|WMMA(?:_SCALE(?:16)?)?|SWMMAC)_(?P<result>[A-Z]+\d+|BF16F32)_"
+    r"(?P<m>\d+)X(?P<n>\d+)X(?P<k>\d+)"
     r"_?(?P<type>F32|F16|BF16_1K|BF16|F64|F8F6F4|\w+?)(?:_|$)"
 )
 # The K of the instructions with several blocks, and with 4 × 4 matrices always 16 of them (f64: 4).

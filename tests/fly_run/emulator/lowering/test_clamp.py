@@ -25,6 +25,9 @@ REFUSED = {
     "v_pk_(lshl|lshr|ashr)rev_[bi]16": "nobody says whether a shift saturates",
     "v_pk_mul_lo_u16": "LLVM says that it saturates; tinygrad, that gfx11's v_mul_lo does not",
     "v_cvt_pk_(bf16_f32|f32_(fp8|bf8))|v_pack_b32_f16": "no compiler makes them",
+    "v_cvt_sr_(fp8_f32|pk_b?f16_f32)": "no compiler makes them",
+    "v_(pk_)?add_(min|max)_[iu](16|32)": "nobody says whether the sum or the result saturates",
+    "v_(add|sub)_nc_u64|v_mad_nc_[iu]64_[iu]32": "nobody says that 64 bits saturate",
 }
 
 

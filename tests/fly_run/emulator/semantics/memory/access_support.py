@@ -254,6 +254,10 @@ class Bench:
         yield low
         buffers.remove(at)
 
+    def signed(self, form: Form) -> bool:
+        """Whether the lanes' offsets are signed numbers: on gfx1250 those to a scalar base."""
+        return self.target == "gfx1250" and "s[4:5]" in form.text
+
     def fault(self, number: int, address: int, where: Where, shared: int) -> str:
         """Returns the message of the fault that ended a launch, if any."""
         kernarg = struct.pack("<QIIqII", address, *astuple(where))

@@ -108,7 +108,7 @@ def high_mistakes(bench: Bench, number: int, form: Form, lanes: int) -> Iterator
     """Offsets that are no signed numbers; then those of the last lanes, which are the first ones'
     less 4 GiB."""
     around, across = HALF - EDGE, HALF - form.size * (lanes // 2)
-    if bench.target == "gfx1250" and "s[4:5]" in form.text:
+    if bench.signed(form):
         yield from negative_mistakes(bench, number, form, around, across)
         return
     with bench.high(form.writes) as low:

@@ -13,7 +13,8 @@ enum {
   CTAID_Z, DONE, WAITING, FORMAT, VALUES
 };
 enum { FINISHED, SLICE, FAULT, PRINT }; /* what fly_run returns */
-enum { MOST_REGIONS = 2048, STACK = 256 << 10, SLICE_TURNS = 4096, WAITS_FOR_BARRIER = 3 };
+enum { MOST_REGIONS = 2048, STACK = 256 << 10, SLICE_TURNS = 4096 };
+enum { WAITS_FOR_BARRIER = 3, WAITS_FOR_MBARRIER = 6 };
 
 extern int64_t fly_run(int64_t fresh);
 extern int64_t fly_context[];

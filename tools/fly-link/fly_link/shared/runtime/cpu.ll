@@ -1,5 +1,5 @@
 ; Made by scripts/library-runtime. sha256 of the sources:
-; 9418039cb777d55e01c0aa5f303c5deb59915efc91ce327b98ba0f415e04540f
+; e378960f4979fa0d0ce8c75b3d89efd7ebfe321689b70016427edfe67bb540e6
 
 %struct.Lock = type { [64 x i8] }
 %struct.Site = type { ptr, ptr, i32, i32 }
@@ -56,41 +56,50 @@
 @.str.29 = private unnamed_addr constant [24 x i8] c" threads does not exist\00", align 1
 @.str.30 = private unnamed_addr constant [39 x i8] c"private memory fault: each thread has \00", align 1
 @.str.31 = private unnamed_addr constant [16 x i8] c" bytes of stack\00", align 1
-@.str.32 = private unnamed_addr constant [19 x i8] c"assertion failed: \00", align 1
-@.str.33 = private unnamed_addr constant [11 x i8] c" bytes at \00", align 1
-@.str.34 = private unnamed_addr constant [38 x i8] c"a null pointer, or an offset from one\00", align 1
-@.str.35 = private unnamed_addr constant [38 x i8] c"no buffer is near it; the nearest is \00", align 1
-@.str.36 = private unnamed_addr constant [28 x i8] c" bytes before the start of \00", align 1
-@.str.37 = private unnamed_addr constant [10 x i8] c"the last \00", align 1
-@.str.38 = private unnamed_addr constant [35 x i8] c" of its bytes are past the end of \00", align 1
-@.str.39 = private unnamed_addr constant [15 x i8] c"at the end of \00", align 1
-@.str.40 = private unnamed_addr constant [24 x i8] c" bytes past the end of \00", align 1
-@.str.41 = private unnamed_addr constant [2 x i8] c"`\00", align 1
-@.str.42 = private unnamed_addr constant [4 x i8] c"` (\00", align 1
-@.str.43 = private unnamed_addr constant [8 x i8] c" bytes)\00", align 1
-@.str.44 = private unnamed_addr constant [5 x i8] c" at \00", align 1
-@.str.45 = private unnamed_addr constant [50 x i8] c"divergent barrier: not all threads reach barrier \00", align 1
-@.str.46 = private unnamed_addr constant [3 x i8] c"; \00", align 1
-@.str.47 = private unnamed_addr constant [20 x i8] c" threads have ended\00", align 1
-@.str.48 = private unnamed_addr constant [27 x i8] c"not all lanes of the mask \00", align 1
-@.str.49 = private unnamed_addr constant [21 x i8] c" reach the operation\00", align 1
-@.str.50 = private unnamed_addr constant [6 x i8] c"-+ #0\00", align 1
-@.str.51 = private unnamed_addr constant [3 x i8] c"%d\00", align 1
-@.str.52 = private unnamed_addr constant [6 x i8] c"hlzjt\00", align 1
-@.str.53 = private unnamed_addr constant [19 x i8] c"diuoxXcsfFeEgGaAp%\00", align 1
-@.str.54 = private unnamed_addr constant [7 x i8] c"diuoxX\00", align 1
-@.str.57 = private unnamed_addr constant [7 x i8] c"(null)\00", align 1
-@.str.58 = private unnamed_addr constant [7 x i8] c"0x%llx\00", align 1
+@.str.32 = private unnamed_addr constant [13 x i8] c"mbarrier at \00", align 1
+@mbarriers.rel = internal unnamed_addr constant [4 x i32] [i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.54 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.55 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.56 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.57 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32)], align 4
+@.str.33 = private unnamed_addr constant [27 x i8] c"there is no tensor map at \00", align 1
+@.str.34 = private unnamed_addr constant [19 x i8] c"assertion failed: \00", align 1
+@.str.35 = private unnamed_addr constant [11 x i8] c" bytes at \00", align 1
+@.str.36 = private unnamed_addr constant [38 x i8] c"a null pointer, or an offset from one\00", align 1
+@.str.37 = private unnamed_addr constant [38 x i8] c"no buffer is near it; the nearest is \00", align 1
+@.str.38 = private unnamed_addr constant [28 x i8] c" bytes before the start of \00", align 1
+@.str.39 = private unnamed_addr constant [10 x i8] c"the last \00", align 1
+@.str.40 = private unnamed_addr constant [35 x i8] c" of its bytes are past the end of \00", align 1
+@.str.41 = private unnamed_addr constant [15 x i8] c"at the end of \00", align 1
+@.str.42 = private unnamed_addr constant [24 x i8] c" bytes past the end of \00", align 1
+@.str.43 = private unnamed_addr constant [2 x i8] c"`\00", align 1
+@.str.44 = private unnamed_addr constant [4 x i8] c"` (\00", align 1
+@.str.45 = private unnamed_addr constant [8 x i8] c" bytes)\00", align 1
+@.str.46 = private unnamed_addr constant [5 x i8] c" at \00", align 1
+@.str.47 = private unnamed_addr constant [47 x i8] c"deadlock: nothing can end the phase of parity \00", align 1
+@.str.48 = private unnamed_addr constant [18 x i8] c" of this mbarrier\00", align 1
+@.str.49 = private unnamed_addr constant [50 x i8] c"divergent barrier: not all threads reach barrier \00", align 1
+@.str.50 = private unnamed_addr constant [3 x i8] c"; \00", align 1
+@.str.51 = private unnamed_addr constant [20 x i8] c" threads have ended\00", align 1
+@.str.52 = private unnamed_addr constant [27 x i8] c"not all lanes of the mask \00", align 1
+@.str.53 = private unnamed_addr constant [21 x i8] c" reach the operation\00", align 1
+@.str.54 = private unnamed_addr constant [22 x i8] c"it is not initialised\00", align 1
+@.str.55 = private unnamed_addr constant [39 x i8] c"more arrivals than its phase waits for\00", align 1
+@.str.56 = private unnamed_addr constant [66 x i8] c"more than 1 MB expected, or brought by copies that nobody expects\00", align 1
+@.str.57 = private unnamed_addr constant [39 x i8] c"it must wait for 1 to 1048575 arrivals\00", align 1
+@.str.58 = private unnamed_addr constant [6 x i8] c"-+ #0\00", align 1
+@.str.59 = private unnamed_addr constant [3 x i8] c"%d\00", align 1
+@.str.60 = private unnamed_addr constant [6 x i8] c"hlzjt\00", align 1
+@.str.61 = private unnamed_addr constant [19 x i8] c"diuoxXcsfFeEgGaAp%\00", align 1
+@.str.62 = private unnamed_addr constant [7 x i8] c"diuoxX\00", align 1
+@.str.65 = private unnamed_addr constant [7 x i8] c"(null)\00", align 1
+@.str.66 = private unnamed_addr constant [7 x i8] c"0x%llx\00", align 1
 
 define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(none) %0, i32 noundef %1, ptr noundef readonly captures(none) %2, i32 noundef %3, ptr noundef readonly captures(none) %4, i64 noundef %5) local_unnamed_addr #0 {
   %7 = alloca i64, align 8
-  %8 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,~{dirflag},~{fpsr},~{flags}"(i32 0) #19, !srcloc !2
+  %8 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,~{dirflag},~{fpsr},~{flags}"(i32 0) #20, !srcloc !2
   %9 = extractvalue { i32, i32, i32, i32 } %8, 0
   %10 = icmp eq i32 %9, 0
   br i1 %10, label %32, label %11
 
 11:                                               ; preds = %6
-  %12 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,~{dirflag},~{fpsr},~{flags}"(i32 1) #19, !srcloc !3
+  %12 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,~{dirflag},~{fpsr},~{flags}"(i32 1) #20, !srcloc !3
   %13 = extractvalue { i32, i32, i32, i32 } %12, 2
   %14 = and i32 %13, 943722496
   %15 = icmp ne i32 %14, 943722496
@@ -99,37 +108,37 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   br i1 %17, label %32, label %18
 
 18:                                               ; preds = %11
-  %19 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,2,~{dirflag},~{fpsr},~{flags}"(i32 7, i32 0) #19, !srcloc !4
+  %19 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,2,~{dirflag},~{fpsr},~{flags}"(i32 7, i32 0) #20, !srcloc !4
   %20 = extractvalue { i32, i32, i32, i32 } %19, 1
   %21 = and i32 %20, 296
   %22 = icmp eq i32 %21, 296
   br i1 %22, label %23, label %32
 
 23:                                               ; preds = %18
-  %24 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,~{dirflag},~{fpsr},~{flags}"(i32 range(i32 0, -2147483647) -2147483648) #19, !srcloc !2
+  %24 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,~{dirflag},~{fpsr},~{flags}"(i32 range(i32 0, -2147483647) -2147483648) #20, !srcloc !2
   %25 = extractvalue { i32, i32, i32, i32 } %24, 0
   %26 = icmp ugt i32 %25, -2147483648
   br i1 %26, label %27, label %32
 
 27:                                               ; preds = %23
-  %28 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,~{dirflag},~{fpsr},~{flags}"(i32 -2147483647) #19, !srcloc !3
+  %28 = tail call { i32, i32, i32, i32 } asm "  xchg$(q$|$)  $(%$|$)rbx,${1:q}\0A  cpuid\0A  xchg$(q$|$)  $(%$|$)rbx,${1:q}", "={ax},=r,={cx},={dx},0,~{dirflag},~{fpsr},~{flags}"(i32 -2147483647) #20, !srcloc !3
   %29 = extractvalue { i32, i32, i32, i32 } %28, 2
   %30 = and i32 %29, 32
   %31 = icmp eq i32 %30, 0
   br i1 %31, label %32, label %33
 
 32:                                               ; preds = %18, %11, %6, %23, %27
-  tail call void @fly_say(ptr noundef nonnull @.str) #20
+  tail call void @fly_say(ptr noundef nonnull @.str) #21
   br label %244
 
 33:                                               ; preds = %27
   %34 = and i64 %5, -64
   %35 = add i64 %34, 64
-  %36 = tail call noalias align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %35) #21
+  %36 = tail call noalias align 64 ptr @aligned_alloc(i64 noundef 64, i64 noundef %35) #22
   %37 = load i32, ptr @fly_variable_count, align 4
   %38 = sext i32 %37 to i64
   %39 = add nsw i64 %38, 2
-  %40 = tail call noalias ptr @calloc(i64 noundef %39, i64 noundef 40) #22
+  %40 = tail call noalias ptr @calloc(i64 noundef %39, i64 noundef 40) #23
   %41 = icmp ne ptr %36, null
   %42 = icmp ne ptr %40, null
   %43 = and i1 %41, %42
@@ -137,7 +146,7 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
 
 44:                                               ; preds = %33
   tail call void @llvm.memcpy.p0.p0.i64(ptr nonnull align 64 %36, ptr align 1 %4, i64 %5, i1 false)
-  %45 = tail call i32 @pthread_mutex_lock(ptr noundef nonnull @running) #20
+  %45 = tail call i32 @pthread_mutex_lock(ptr noundef nonnull @running) #21
   %46 = getelementptr inbounds nuw i8, ptr %0, i64 20
   %47 = load i32, ptr %46, align 4
   %48 = sext i32 %47 to i64
@@ -158,7 +167,7 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   %63 = load i32, ptr %62, align 4
   %64 = zext i32 %63 to i64
   %65 = mul nuw nsw i64 %61, %64
-  call void @llvm.lifetime.start.p0(ptr nonnull %7) #23
+  call void @llvm.lifetime.start.p0(ptr nonnull %7) #24
   store i64 0, ptr %7, align 8
   %66 = shl i64 %65, 18
   %67 = load i64, ptr @stacks_size, align 8
@@ -170,7 +179,7 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   br label %82
 
 71:                                               ; preds = %44
-  %72 = tail call ptr @mmap(ptr noundef null, i64 noundef %66, i32 noundef 3, i32 noundef 16418, i32 noundef -1, i64 noundef 0) #20
+  %72 = tail call ptr @mmap(ptr noundef null, i64 noundef %66, i32 noundef 3, i32 noundef 16418, i32 noundef -1, i64 noundef 0) #21
   %73 = icmp eq ptr %72, inttoptr (i64 -1 to ptr)
   br i1 %73, label %81, label %74
 
@@ -181,7 +190,7 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
 
 77:                                               ; preds = %74
   %78 = load i64, ptr @stacks_size, align 8
-  %79 = tail call i32 @munmap(ptr noundef nonnull %75, i64 noundef %78) #20
+  %79 = tail call i32 @munmap(ptr noundef nonnull %75, i64 noundef %78) #21
   br label %80
 
 80:                                               ; preds = %77, %74
@@ -190,9 +199,9 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   br label %82
 
 81:                                               ; preds = %71
-  tail call void @fly_say(ptr noundef nonnull @.str.10) #20
-  tail call void @fly_say_number(i64 noundef %65) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.11) #20
+  tail call void @fly_say(ptr noundef nonnull @.str.10) #21
+  tail call void @fly_say_number(i64 noundef %65) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.11) #21
   br label %238
 
 82:                                               ; preds = %80, %69
@@ -346,7 +355,7 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   br label %165, !llvm.loop !9
 
 176:                                              ; preds = %151, %149
-  tail call void @fly_say(ptr noundef nonnull @.str.12) #20
+  tail call void @fly_say(ptr noundef nonnull @.str.12) #21
   br label %238
 
 177:                                              ; preds = %131
@@ -387,24 +396,24 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   %200 = add nsw i64 %199, 1
   store i64 %200, ptr @launches, align 8
   store i64 %200, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 128), align 8
-  %201 = call ptr @getenv(ptr noundef nonnull @.str.15) #20
+  %201 = call ptr @getenv(ptr noundef nonnull @.str.15) #21
   %202 = icmp eq ptr %201, null
   br i1 %202, label %205, label %203
 
 203:                                              ; preds = %187
-  %204 = call double @strtod(ptr noundef nonnull captures(none) %201, ptr noundef null) #20
+  %204 = call double @strtod(ptr noundef nonnull captures(none) %201, ptr noundef null) #21
   br label %205
 
 205:                                              ; preds = %203, %187
   %206 = phi double [ %204, %203 ], [ 0.000000e+00, %187 ]
-  %207 = call fastcc double @now() #24
+  %207 = call fastcc double @now() #25
   %208 = fcmp ogt double %206, 0.000000e+00
   %209 = select i1 %208, double %206, double 3.000000e+02
   br label %210
 
 210:                                              ; preds = %223, %205
   %211 = phi i64 [ 1, %205 ], [ 0, %223 ]
-  %212 = call i64 @fly_run(i64 noundef %211) #20
+  %212 = call i64 @fly_run(i64 noundef %211) #21
   switch i64 %212, label %219 [
     i64 0, label %238
     i64 2, label %213
@@ -412,7 +421,7 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   ]
 
 213:                                              ; preds = %210
-  call void @fly_say_fault(ptr noundef nonnull readonly %104, ptr noundef %54) #24
+  call void @fly_say_fault(ptr noundef nonnull readonly %104, ptr noundef %54) #25
   br label %238
 
 214:                                              ; preds = %210
@@ -420,12 +429,12 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   %216 = inttoptr i64 %215 to ptr
   %217 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 240), align 8
   %218 = inttoptr i64 %217 to ptr
-  call void @fly_print(ptr noundef %216, ptr noundef %218) #24
+  call void @fly_print(ptr noundef %216, ptr noundef %218) #25
   br label %223
 
 219:                                              ; preds = %210
   store i64 4096, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 120), align 8
-  %220 = call fastcc double @now() #24
+  %220 = call fastcc double @now() #25
   %221 = fsub double %220, %207
   %222 = fcmp ogt double %221, %209
   br i1 %222, label %224, label %223
@@ -434,23 +443,23 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
   br label %210, !llvm.loop !10
 
 224:                                              ; preds = %219
-  call void @fly_say(ptr noundef nonnull @.str.16) #20
+  call void @fly_say(ptr noundef nonnull @.str.16) #21
   %225 = fptosi double %209 to i64
   %226 = sitofp i64 %225 to double
   %227 = fcmp oeq double %209, %226
   br i1 %227, label %228, label %229
 
 228:                                              ; preds = %224
-  call void @fly_say_number(i64 noundef %225) #20
+  call void @fly_say_number(i64 noundef %225) #21
   br label %230
 
 229:                                              ; preds = %224
-  call void @fly_say_float(double noundef %209) #20
+  call void @fly_say_float(double noundef %209) #21
   br label %230
 
 230:                                              ; preds = %229, %228
-  call void @fly_say(ptr noundef nonnull @.str.17) #20
-  call void @fly_say_block(ptr noundef %54) #24
+  call void @fly_say(ptr noundef nonnull @.str.17) #21
+  call void @fly_say_block(ptr noundef %54) #25
   br label %238
 
 231:                                              ; preds = %184
@@ -465,18 +474,18 @@ define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(
 
 238:                                              ; preds = %210, %81, %176, %213, %230
   %239 = phi i32 [ 3, %81 ], [ 1, %176 ], [ 4, %213 ], [ 4, %230 ], [ 0, %210 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %7) #23
-  %240 = call i32 @pthread_mutex_unlock(ptr noundef nonnull @running) #20
+  call void @llvm.lifetime.end.p0(ptr nonnull %7) #24
+  %240 = call i32 @pthread_mutex_unlock(ptr noundef nonnull @running) #21
   br label %242
 
 241:                                              ; preds = %33
-  tail call void @fly_say(ptr noundef nonnull @.str.1) #20
+  tail call void @fly_say(ptr noundef nonnull @.str.1) #21
   br label %242
 
 242:                                              ; preds = %241, %238
   %243 = phi i32 [ %239, %238 ], [ 3, %241 ]
-  call void @free(ptr noundef %40) #20
-  call void @free(ptr noundef %36) #20
+  call void @free(ptr noundef %40) #21
+  call void @free(ptr noundef %36) #21
   br label %244
 
 244:                                              ; preds = %242, %32
@@ -503,10 +512,10 @@ declare void @free(ptr allocptr noundef captures(none)) local_unnamed_addr #6
 declare void @llvm.lifetime.end.p0(ptr captures(none)) #2
 
 define hidden void @fly_say_block(ptr noundef %0) local_unnamed_addr #0 {
-  tail call void @fly_say(ptr noundef nonnull @.str.2) #20
-  tail call void @fly_say(ptr noundef %0) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.3) #20
-  tail call void @fly_say_array(ptr noundef nonnull getelementptr inbounds nuw (i8, ptr @fly_context, i64 192), i64 noundef 3) #20
+  tail call void @fly_say(ptr noundef nonnull @.str.2) #21
+  tail call void @fly_say(ptr noundef %0) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.3) #21
+  tail call void @fly_say_array(ptr noundef nonnull getelementptr inbounds nuw (i8, ptr @fly_context, i64 192), i64 noundef 3) #21
   ret void
 }
 
@@ -519,7 +528,7 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   %6 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 184), align 8
   %7 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 40), align 8
   %8 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 48), align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %3) #23
+  call void @llvm.lifetime.start.p0(ptr nonnull %3) #24
   %9 = srem i64 %6, %7
   store i64 %9, ptr %3, align 16
   %10 = getelementptr inbounds nuw i8, ptr %3, i64 8
@@ -536,41 +545,43 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   br i1 %18, label %29, label %19
 
 19:                                               ; preds = %2
-  tail call void @fly_say(ptr noundef nonnull %17) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.4) #20
+  tail call void @fly_say(ptr noundef nonnull %17) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.4) #21
   %20 = getelementptr inbounds nuw i8, ptr %5, i64 16
   %21 = load i32, ptr %20, align 8
   %22 = sext i32 %21 to i64
-  tail call void @fly_say_number(i64 noundef %22) #20
+  tail call void @fly_say_number(i64 noundef %22) #21
   %23 = getelementptr inbounds nuw i8, ptr %5, i64 20
   %24 = load i32, ptr %23, align 4
   %25 = icmp eq i32 %24, 0
   br i1 %25, label %28, label %26
 
 26:                                               ; preds = %19
-  tail call void @fly_say(ptr noundef nonnull @.str.4) #20
+  tail call void @fly_say(ptr noundef nonnull @.str.4) #21
   %27 = sext i32 %24 to i64
-  tail call void @fly_say_number(i64 noundef %27) #20
+  tail call void @fly_say_number(i64 noundef %27) #21
   br label %28
 
 28:                                               ; preds = %26, %19
-  tail call void @fly_say(ptr noundef nonnull @.str.5) #20
+  tail call void @fly_say(ptr noundef nonnull @.str.5) #21
   br label %29
 
 29:                                               ; preds = %28, %2
   %30 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 152), align 8
   %31 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 160), align 8
   %32 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 168), align 8
-  switch i64 %30, label %113 [
+  switch i64 %30, label %119 [
     i64 1, label %33
     i64 0, label %52
     i64 2, label %98
     i64 3, label %99
     i64 4, label %100
     i64 5, label %101
-    i64 6, label %110
-    i64 7, label %111
-    i64 8, label %112
+    i64 6, label %112
+    i64 7, label %113
+    i64 8, label %114
+    i64 10, label %115
+    i64 11, label %118
   ]
 
 33:                                               ; preds = %29
@@ -600,23 +611,23 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   br label %35, !llvm.loop !12
 
 49:                                               ; preds = %42
-  tail call fastcc void @say_access(ptr noundef nonnull @.str.18, i64 noundef %31, i64 noundef %32) #24
-  tail call void @fly_say(ptr noundef nonnull @.str.19) #20
+  tail call fastcc void @say_access(ptr noundef nonnull @.str.18, i64 noundef %31, i64 noundef %32) #25
+  tail call void @fly_say(ptr noundef nonnull @.str.19) #21
   %50 = getelementptr inbounds nuw i8, ptr %36, i64 8
   %51 = load ptr, ptr %50, align 8
-  tail call void @fly_say(ptr noundef %51) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.20) #20
-  br label %117
+  tail call void @fly_say(ptr noundef %51) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.20) #21
+  br label %123
 
 52:                                               ; preds = %35, %29
-  tail call fastcc void @say_access(ptr noundef nonnull @.str.21, i64 noundef %31, i64 noundef %32) #24
-  tail call void @fly_say(ptr noundef nonnull @.str.5) #20
+  tail call fastcc void @say_access(ptr noundef nonnull @.str.21, i64 noundef %31, i64 noundef %32) #25
+  tail call void @fly_say(ptr noundef nonnull @.str.5) #21
   %53 = icmp ult i64 %31, 4096
   br i1 %53, label %54, label %55
 
 54:                                               ; preds = %52
-  tail call void @fly_say(ptr noundef nonnull @.str.34) #20
-  br label %117
+  tail call void @fly_say(ptr noundef nonnull @.str.36) #21
+  br label %123
 
 55:                                               ; preds = %52, %67
   %56 = phi ptr [ %72, %67 ], [ %0, %52 ]
@@ -630,13 +641,13 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   %62 = getelementptr inbounds nuw i8, ptr %57, i64 24
   %63 = load i64, ptr %62, align 8
   %64 = add i64 %63, %61
-  %65 = tail call fastcc i64 @distance(ptr noundef %57, i64 noundef %31) #24
+  %65 = tail call fastcc i64 @distance(ptr noundef %57, i64 noundef %31) #25
   %66 = icmp ugt i64 %65, 4294967296
   br i1 %66, label %94, label %73
 
 67:                                               ; preds = %55
-  %68 = tail call fastcc i64 @distance(ptr noundef nonnull %56, i64 noundef %31) #24
-  %69 = tail call fastcc i64 @distance(ptr noundef %57, i64 noundef %31) #24
+  %68 = tail call fastcc i64 @distance(ptr noundef nonnull %56, i64 noundef %31) #25
+  %69 = tail call fastcc i64 @distance(ptr noundef %57, i64 noundef %31) #25
   %70 = icmp ult i64 %68, %69
   %71 = select i1 %70, ptr %56, ptr %57
   %72 = load ptr, ptr %56, align 8
@@ -655,7 +666,7 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   br i1 %78, label %79, label %82
 
 79:                                               ; preds = %77
-  tail call void @fly_say(ptr noundef nonnull @.str.37) #20
+  tail call void @fly_say(ptr noundef nonnull @.str.39) #21
   %80 = add i64 %32, %31
   %81 = sub i64 %80, %64
   br label %86
@@ -670,124 +681,143 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
 
 86:                                               ; preds = %84, %79, %75
   %87 = phi i64 [ %76, %75 ], [ %85, %84 ], [ %81, %79 ]
-  %88 = phi ptr [ @.str.36, %75 ], [ @.str.40, %84 ], [ @.str.38, %79 ]
-  tail call void @fly_say_number(i64 noundef %87) #20
+  %88 = phi ptr [ @.str.38, %75 ], [ @.str.42, %84 ], [ @.str.40, %79 ]
+  tail call void @fly_say_number(i64 noundef %87) #21
   br label %89
 
 89:                                               ; preds = %86, %82
-  %90 = phi ptr [ @.str.39, %82 ], [ %88, %86 ]
-  tail call void @fly_say(ptr noundef nonnull %90) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.41) #20
+  %90 = phi ptr [ @.str.41, %82 ], [ %88, %86 ]
+  tail call void @fly_say(ptr noundef nonnull %90) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.43) #21
   %91 = getelementptr inbounds nuw i8, ptr %57, i64 8
   %92 = load ptr, ptr %91, align 8
-  tail call void @fly_say(ptr noundef %92) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.42) #20
+  tail call void @fly_say(ptr noundef %92) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.44) #21
   %93 = load i64, ptr %62, align 8
-  tail call void @fly_say_number(i64 noundef %93) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.43) #20
-  br label %117
+  tail call void @fly_say_number(i64 noundef %93) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.45) #21
+  br label %123
 
 94:                                               ; preds = %59
-  tail call void @fly_say(ptr noundef nonnull @.str.35) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.41) #20
+  tail call void @fly_say(ptr noundef nonnull @.str.37) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.43) #21
   %95 = getelementptr inbounds nuw i8, ptr %57, i64 8
   %96 = load ptr, ptr %95, align 8
-  tail call void @fly_say(ptr noundef %96) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.42) #20
+  tail call void @fly_say(ptr noundef %96) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.44) #21
   %97 = load i64, ptr %62, align 8
-  tail call void @fly_say_number(i64 noundef %97) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.43) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.44) #20
-  tail call void @fly_say_hex(i64 noundef %61) #20
-  br label %117
+  tail call void @fly_say_number(i64 noundef %97) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.45) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.46) #21
+  tail call void @fly_say_hex(i64 noundef %61) #21
+  br label %123
 
 98:                                               ; preds = %29
-  tail call fastcc void @say_access(ptr noundef nonnull @.str.22, i64 noundef %31, i64 noundef %32) #24
-  br label %117
+  tail call fastcc void @say_access(ptr noundef nonnull @.str.22, i64 noundef %31, i64 noundef %32) #25
+  br label %123
 
 99:                                               ; preds = %29
-  tail call void @fly_say(ptr noundef nonnull @.str.23) #20
-  br label %117
+  tail call void @fly_say(ptr noundef nonnull @.str.23) #21
+  br label %123
 
 100:                                              ; preds = %29
-  tail call void @fly_say(ptr noundef nonnull @.str.24) #20
-  br label %117
+  tail call void @fly_say(ptr noundef nonnull @.str.24) #21
+  br label %123
 
 101:                                              ; preds = %29
   %102 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 224), align 8
-  %103 = icmp eq i64 %32, 3
-  br i1 %103, label %104, label %106
+  switch i64 %32, label %105 [
+    i64 6, label %108
+    i64 3, label %103
+  ]
 
-104:                                              ; preds = %101
-  tail call void @fly_say(ptr noundef nonnull @.str.45) #20
-  tail call void @fly_say_number(i64 noundef %31) #20
-  %105 = icmp eq i64 %102, 0
-  br i1 %105, label %117, label %109
+103:                                              ; preds = %101
+  tail call void @fly_say(ptr noundef nonnull @.str.49) #21
+  tail call void @fly_say_number(i64 noundef %31) #21
+  %104 = icmp eq i64 %102, 0
+  br i1 %104, label %123, label %108
 
-106:                                              ; preds = %101
-  tail call void @fly_say(ptr noundef nonnull @.str.48) #20
-  %107 = and i64 %31, 4294967295
-  tail call void @fly_say_hex(i64 noundef %107) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.49) #20
-  %108 = icmp eq i64 %102, 0
-  br i1 %108, label %117, label %109
+105:                                              ; preds = %101
+  tail call void @fly_say(ptr noundef nonnull @.str.52) #21
+  %106 = and i64 %31, 4294967295
+  tail call void @fly_say_hex(i64 noundef %106) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.53) #21
+  %107 = icmp eq i64 %102, 0
+  br i1 %107, label %123, label %108
 
-109:                                              ; preds = %106, %104
-  tail call void @fly_say(ptr noundef nonnull @.str.46) #20
-  tail call void @fly_say_number(i64 noundef %102) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.47) #20
-  br label %117
-
-110:                                              ; preds = %29
-  tail call void @fly_say(ptr noundef nonnull @.str.25) #20
-  tail call void @fly_say_hex(i64 noundef %31) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.26) #20
-  br label %117
-
-111:                                              ; preds = %29
-  tail call void @fly_say(ptr noundef nonnull @.str.27) #20
-  tail call void @fly_say_number(i64 noundef %31) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.28) #20
-  tail call void @fly_say_number(i64 noundef %32) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.29) #20
-  br label %117
+108:                                              ; preds = %105, %103, %101
+  %109 = phi ptr [ @.str.47, %101 ], [ @.str.50, %103 ], [ @.str.50, %105 ]
+  %110 = phi i64 [ %31, %101 ], [ %102, %103 ], [ %102, %105 ]
+  %111 = phi ptr [ @.str.48, %101 ], [ @.str.51, %103 ], [ @.str.51, %105 ]
+  tail call void @fly_say(ptr noundef nonnull %109) #21
+  tail call void @fly_say_number(i64 noundef %110) #21
+  tail call void @fly_say(ptr noundef nonnull %111) #21
+  br label %123
 
 112:                                              ; preds = %29
-  tail call void @fly_say(ptr noundef nonnull @.str.30) #20
-  tail call void @fly_say_number(i64 noundef %32) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.31) #20
-  br label %117
+  tail call void @fly_say(ptr noundef nonnull @.str.25) #21
+  tail call void @fly_say_hex(i64 noundef %31) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.26) #21
+  br label %123
 
 113:                                              ; preds = %29
-  tail call void @fly_say(ptr noundef nonnull @.str.32) #20
-  %114 = icmp eq i64 %31, 0
-  br i1 %114, label %117, label %115
+  tail call void @fly_say(ptr noundef nonnull @.str.27) #21
+  tail call void @fly_say_number(i64 noundef %31) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.28) #21
+  tail call void @fly_say_number(i64 noundef %32) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.29) #21
+  br label %123
 
-115:                                              ; preds = %113
-  %116 = inttoptr i64 %31 to ptr
-  tail call void @fly_say(ptr noundef nonnull %116) #20
-  br label %117
+114:                                              ; preds = %29
+  tail call void @fly_say(ptr noundef nonnull @.str.30) #21
+  tail call void @fly_say_number(i64 noundef %32) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.31) #21
+  br label %123
 
-117:                                              ; preds = %49, %54, %89, %94, %98, %99, %100, %104, %106, %109, %110, %111, %112, %113, %115
-  tail call void @fly_say(ptr noundef nonnull @.str.6) #20
-  tail call void @fly_say(ptr noundef %1) #20
-  %118 = load ptr, ptr %5, align 8
-  %119 = load i8, ptr %118, align 1
-  %120 = icmp eq i8 %119, 0
-  br i1 %120, label %122, label %121
+115:                                              ; preds = %29
+  tail call void @fly_say(ptr noundef nonnull @.str.32) #21
+  tail call void @fly_say_hex(i64 noundef %31) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.5) #21
+  %116 = shl i64 %32, 2
+  %117 = call ptr @llvm.load.relative.i64(ptr @mbarriers.rel, i64 %116)
+  tail call void @fly_say(ptr noundef %117) #21
+  br label %123
 
-121:                                              ; preds = %117
-  tail call void @fly_say(ptr noundef nonnull @.str.7) #20
-  tail call void @fly_say(ptr noundef nonnull %118) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.8) #20
-  br label %122
+118:                                              ; preds = %29
+  tail call void @fly_say(ptr noundef nonnull @.str.33) #21
+  tail call void @fly_say_hex(i64 noundef %31) #21
+  br label %123
 
-122:                                              ; preds = %121, %117
-  tail call void @fly_say(ptr noundef nonnull @.str.3) #20
-  tail call void @fly_say_array(ptr noundef nonnull getelementptr inbounds nuw (i8, ptr @fly_context, i64 192), i64 noundef 3) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.9) #20
-  call void @fly_say_array(ptr noundef nonnull %3, i64 noundef 3) #20
-  call void @llvm.lifetime.end.p0(ptr nonnull %3) #23
+119:                                              ; preds = %29
+  tail call void @fly_say(ptr noundef nonnull @.str.34) #21
+  %120 = icmp eq i64 %31, 0
+  br i1 %120, label %123, label %121
+
+121:                                              ; preds = %119
+  %122 = inttoptr i64 %31 to ptr
+  tail call void @fly_say(ptr noundef nonnull %122) #21
+  br label %123
+
+123:                                              ; preds = %49, %54, %89, %94, %98, %99, %100, %103, %105, %108, %112, %113, %114, %115, %118, %119, %121
+  tail call void @fly_say(ptr noundef nonnull @.str.6) #21
+  tail call void @fly_say(ptr noundef %1) #21
+  %124 = load ptr, ptr %5, align 8
+  %125 = load i8, ptr %124, align 1
+  %126 = icmp eq i8 %125, 0
+  br i1 %126, label %128, label %127
+
+127:                                              ; preds = %123
+  tail call void @fly_say(ptr noundef nonnull @.str.7) #21
+  tail call void @fly_say(ptr noundef nonnull %124) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.8) #21
+  br label %128
+
+128:                                              ; preds = %127, %123
+  tail call void @fly_say(ptr noundef nonnull @.str.3) #21
+  tail call void @fly_say_array(ptr noundef nonnull getelementptr inbounds nuw (i8, ptr @fly_context, i64 192), i64 noundef 3) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.9) #21
+  call void @fly_say_array(ptr noundef nonnull %3, i64 noundef 3) #21
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #24
   ret void
 }
 
@@ -812,11 +842,11 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
 
 15:                                               ; preds = %9
   %16 = load ptr, ptr @stdout, align 8
-  %17 = call i32 @fflush(ptr noundef %16) #24
+  %17 = call i32 @fflush(ptr noundef %16) #25
   ret void
 
 18:                                               ; preds = %9
-  call void @llvm.lifetime.start.p0(ptr nonnull %5) #23
+  call void @llvm.lifetime.start.p0(ptr nonnull %5) #24
   %19 = icmp eq i8 %13, 37
   br i1 %19, label %20, label %198
 
@@ -838,7 +868,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
 
 29:                                               ; preds = %21
   %30 = sext i8 %26 to i32
-  %31 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.50, i32 %30, i64 6)
+  %31 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.58, i32 %30, i64 6)
   %32 = icmp ne ptr %31, null
   %33 = icmp samesign ult i64 %22, 40
   %34 = select i1 %32, i1 %33, i1 false
@@ -892,7 +922,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %63 = inttoptr i64 %62 to ptr
   %64 = inttoptr i64 %61 to ptr
   %65 = load i32, ptr %64, align 4
-  %66 = call i32 (ptr, i64, ptr, ...) @snprintf(ptr noundef nonnull dereferenceable(1) %57, i64 noundef 16, ptr noundef nonnull @.str.51, i32 noundef %65) #20
+  %66 = call i32 (ptr, i64, ptr, ...) @snprintf(ptr noundef nonnull dereferenceable(1) %57, i64 noundef 16, ptr noundef nonnull @.str.59, i32 noundef %65) #21
   %67 = sext i32 %66 to i64
   %68 = add nsw i64 %53, %67
   br label %69
@@ -933,7 +963,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
 
 92:                                               ; preds = %87
   %93 = sext i8 %88 to i32
-  %94 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.52, i32 %93, i64 6)
+  %94 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.60, i32 %93, i64 6)
   %95 = icmp eq ptr %94, null
   br i1 %95, label %101, label %96
 
@@ -952,13 +982,13 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
 
 104:                                              ; preds = %101
   %105 = sext i8 %102 to i32
-  %106 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.53, i32 %105, i64 19)
+  %106 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.61, i32 %105, i64 19)
   %107 = icmp eq ptr %106, null
   br i1 %107, label %194, label %108
 
 108:                                              ; preds = %104
-  %109 = call i64 @strlen(ptr noundef nonnull dereferenceable(1) %5) #25
-  call void @llvm.lifetime.start.p0(ptr nonnull %3) #23
+  %109 = call i64 @strlen(ptr noundef nonnull dereferenceable(1) %5) #26
+  call void @llvm.lifetime.start.p0(ptr nonnull %3) #24
   store i8 108, ptr %3, align 1
   store i8 108, ptr %6, align 1
   store i8 %102, ptr %7, align 1
@@ -968,17 +998,17 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
 
 111:                                              ; preds = %108
   %112 = load ptr, ptr @stdout, align 8
-  %113 = call i32 @fputc(i32 noundef 37, ptr noundef %112) #24
+  %113 = call i32 @fputc(i32 noundef 37, ptr noundef %112) #25
   br label %192
 
 114:                                              ; preds = %108
-  %115 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.54, i32 %105, i64 7)
+  %115 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.62, i32 %105, i64 7)
   %116 = icmp eq ptr %115, null
   br i1 %116, label %145, label %117
 
 117:                                              ; preds = %114
   %118 = getelementptr inbounds nuw i8, ptr %5, i64 %109
-  %119 = call ptr @strcpy(ptr noundef nonnull dereferenceable(1) %118, ptr noundef nonnull dereferenceable(1) %3) #20
+  %119 = call ptr @strcpy(ptr noundef nonnull dereferenceable(1) %118, ptr noundef nonnull dereferenceable(1) %3) #21
   %120 = icmp eq i8 %102, 100
   %121 = icmp eq i8 %102, 105
   %122 = or i1 %120, %121
@@ -1009,7 +1039,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %141 = or i1 %89, %122
   %142 = and i64 %139, 4294967295
   %143 = select i1 %141, i64 %139, i64 %142
-  %144 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, i64 noundef %143) #24
+  %144 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, i64 noundef %143) #25
   br label %192
 
 145:                                              ; preds = %114
@@ -1030,7 +1060,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %153 = inttoptr i64 %150 to ptr
   %154 = load i32, ptr %153, align 4
   %155 = and i32 %154, 255
-  %156 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, i32 noundef %155) #24
+  %156 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, i32 noundef %155) #25
   br label %192
 
 157:                                              ; preds = %145
@@ -1045,12 +1075,12 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %166 = getelementptr inbounds nuw i8, ptr %5, i64 %109
   store i16 115, ptr %166, align 1
   %167 = icmp eq i64 %164, 0
-  %168 = select i1 %167, ptr @.str.57, ptr %165
-  %169 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, ptr noundef %168) #24
+  %168 = select i1 %167, ptr @.str.65, ptr %165
+  %169 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, ptr noundef %168) #25
   br label %192
 
 170:                                              ; preds = %145
-  call void @llvm.lifetime.start.p0(ptr nonnull %4) #23
+  call void @llvm.lifetime.start.p0(ptr nonnull %4) #24
   %171 = ptrtoint ptr %39 to i64
   %172 = add i64 %171, 7
   %173 = and i64 %172, -8
@@ -1058,11 +1088,11 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %175 = inttoptr i64 %174 to ptr
   %176 = inttoptr i64 %173 to ptr
   %177 = load i64, ptr %176, align 8
-  %178 = call i32 (ptr, i64, ptr, ...) @snprintf(ptr noundef nonnull dereferenceable(1) %4, i64 noundef 32, ptr noundef nonnull @.str.58, i64 noundef %177) #20
+  %178 = call i32 (ptr, i64, ptr, ...) @snprintf(ptr noundef nonnull dereferenceable(1) %4, i64 noundef 32, ptr noundef nonnull @.str.66, i64 noundef %177) #21
   %179 = getelementptr inbounds nuw i8, ptr %5, i64 %109
   store i16 115, ptr %179, align 1
-  %180 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, ptr noundef nonnull %4) #24
-  call void @llvm.lifetime.end.p0(ptr nonnull %4) #23
+  %180 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, ptr noundef nonnull %4) #25
+  call void @llvm.lifetime.end.p0(ptr nonnull %4) #24
   br label %192
 
 181:                                              ; preds = %145
@@ -1077,12 +1107,12 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   store i8 %102, ptr %189, align 1
   %190 = getelementptr i8, ptr %189, i64 1
   store i8 0, ptr %190, align 1
-  %191 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, double noundef %188) #24
+  %191 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, double noundef %188) #25
   br label %192
 
 192:                                              ; preds = %111, %137, %146, %157, %170, %181
   %193 = phi ptr [ %39, %111 ], [ %186, %181 ], [ %152, %146 ], [ %162, %157 ], [ %175, %170 ], [ %140, %137 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %3) #23
+  call void @llvm.lifetime.end.p0(ptr nonnull %3) #24
   br label %204
 
 194:                                              ; preds = %104, %101
@@ -1096,13 +1126,13 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %200 = phi ptr [ %12, %18 ], [ %197, %194 ]
   %201 = sext i8 %199 to i32
   %202 = load ptr, ptr @stdout, align 8
-  %203 = call i32 @fputc(i32 noundef %201, ptr noundef %202) #24
+  %203 = call i32 @fputc(i32 noundef %201, ptr noundef %202) #25
   br label %204
 
 204:                                              ; preds = %198, %192
   %205 = phi ptr [ %200, %198 ], [ %193, %192 ]
   %206 = phi ptr [ %11, %198 ], [ %90, %192 ]
-  call void @llvm.lifetime.end.p0(ptr nonnull %5) #23
+  call void @llvm.lifetime.end.p0(ptr nonnull %5) #24
   %207 = getelementptr inbounds nuw i8, ptr %206, i64 1
   br label %9, !llvm.loop !18
 }
@@ -1121,15 +1151,15 @@ declare double @strtod(ptr noundef readonly, ptr noundef captures(none)) local_u
 
 define internal fastcc double @now() unnamed_addr #0 {
   %1 = alloca %struct.timespec, align 8
-  call void @llvm.lifetime.start.p0(ptr nonnull %1) #23
-  %2 = call i32 @clock_gettime(i32 noundef 1, ptr noundef nonnull %1) #20
+  call void @llvm.lifetime.start.p0(ptr nonnull %1) #24
+  %2 = call i32 @clock_gettime(i32 noundef 1, ptr noundef nonnull %1) #21
   %3 = load i64, ptr %1, align 8
   %4 = sitofp i64 %3 to double
   %5 = getelementptr inbounds nuw i8, ptr %1, i64 8
   %6 = load i64, ptr %5, align 8
   %7 = sitofp i64 %6 to double
   %8 = call double @llvm.fmuladd.f64(double %7, double 1.000000e-09, double %4)
-  call void @llvm.lifetime.end.p0(ptr nonnull %1) #23
+  call void @llvm.lifetime.end.p0(ptr nonnull %1) #24
   ret double %8
 }
 
@@ -1142,10 +1172,10 @@ declare i32 @clock_gettime(i32 noundef, ptr noundef) local_unnamed_addr #9
 declare double @llvm.fmuladd.f64(double, double, double) #12
 
 define internal fastcc void @say_access(ptr noundef %0, i64 noundef %1, i64 noundef %2) unnamed_addr #0 {
-  tail call void @fly_say(ptr noundef %0) #20
-  tail call void @fly_say_number(i64 noundef %2) #20
-  tail call void @fly_say(ptr noundef nonnull @.str.33) #20
-  tail call void @fly_say_hex(i64 noundef %1) #20
+  tail call void @fly_say(ptr noundef %0) #21
+  tail call void @fly_say_number(i64 noundef %2) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.35) #21
+  tail call void @fly_say_hex(i64 noundef %1) #21
   ret void
 }
 
@@ -1190,6 +1220,8 @@ declare i32 @llvm.smax.i32(i32, i32) #17
 
 declare void @llvm.memset.p0.i64(ptr writeonly captures(none), i8, i64, i1 immarg) #18
 
+declare ptr @llvm.load.relative.i64(ptr, i64) #19
+
 attributes #0 = { minsize nounwind optsize }
 attributes #1 = { minsize optsize }
 attributes #2 = { mustprogress nocallback nofree nosync nounwind willreturn memory(argmem: readwrite) }
@@ -1209,21 +1241,22 @@ attributes #15 = { minsize mustprogress nocallback nofree nounwind optsize willr
 attributes #16 = { nocallback nofree nounwind willreturn memory(argmem: read) }
 attributes #17 = { nocallback nocreateundeforpoison nofree nosync nounwind speculatable willreturn memory(none) }
 attributes #18 = { nocallback nofree nounwind willreturn memory(argmem: write) }
-attributes #19 = { nounwind memory(none) }
-attributes #20 = { minsize nounwind optsize }
-attributes #21 = { minsize nounwind optsize allocsize(1) }
-attributes #22 = { minsize nounwind optsize allocsize(0,1) }
-attributes #23 = { nounwind }
-attributes #24 = { minsize optsize }
-attributes #25 = { minsize nounwind optsize willreturn memory(read) }
+attributes #19 = { nocallback nofree nosync nounwind willreturn memory(argmem: read) }
+attributes #20 = { nounwind memory(none) }
+attributes #21 = { minsize nounwind optsize }
+attributes #22 = { minsize nounwind optsize allocsize(1) }
+attributes #23 = { minsize nounwind optsize allocsize(0,1) }
+attributes #24 = { nounwind }
+attributes #25 = { minsize optsize }
+attributes #26 = { minsize nounwind optsize willreturn memory(read) }
 
 !llvm.module.flags = !{!0, !1}
 
 !0 = !{i32 1, !"wchar_size", i32 4}
 !1 = !{i32 8, !"PIC Level", i32 2}
-!2 = !{i64 2147658942, i64 2147659024, i64 2147659105}
-!3 = !{i64 2147659318, i64 2147659400, i64 2147659481}
-!4 = !{i64 2147659698, i64 2147659780, i64 2147659861}
+!2 = !{i64 2147658975, i64 2147659057, i64 2147659138}
+!3 = !{i64 2147659351, i64 2147659433, i64 2147659514}
+!4 = !{i64 2147659731, i64 2147659813, i64 2147659894}
 !5 = distinct !{!5, !6}
 !6 = !{!"llvm.loop.mustprogress"}
 !7 = distinct !{!7, !6}

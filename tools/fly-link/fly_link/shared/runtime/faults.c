@@ -4,7 +4,16 @@
 #include "cpu.h"
 
 enum {
-  UNMAPPED, READ_ONLY, MISALIGNED, TRAP, DIVERGENT, DEADLOCK, MASK, BARRIER, FULL_STACK, ASSERT
+  UNMAPPED, READ_ONLY, MISALIGNED, TRAP, DIVERGENT, DEADLOCK, MASK, BARRIER, FULL_STACK, ASSERT,
+  MBARRIER, MAP
+};
+
+/* Why an mbarrier can't do what it is told to, by the size that is recorded. */
+static const char *const mbarriers[] = {
+  "it is not initialised",
+  "more arrivals than its phase waits for",
+  "more than 1 MB expected, or brought by copies that nobody expects",
+  "it must wait for 1 to 1048575 arrivals",
 };
 
 static void say_access(const char *words, uint64_t address, int64_t size) {
@@ -58,6 +67,12 @@ static void say_nearest(const Node *nodes, uint64_t address, int64_t size) {
 }
 
 static void say_deadlock(int64_t waiting, int64_t state, int64_t ended) {
+  if (state == WAITS_FOR_MBARRIER) {
+    fly_say("deadlock: nothing can end the phase of parity ");
+    fly_say_number(waiting);
+    fly_say(" of this mbarrier");
+    return;
+  }
   if (state == WAITS_FOR_BARRIER) {
     fly_say("divergent barrier: not all threads reach barrier ");
     fly_say_number(waiting);
@@ -125,6 +140,16 @@ static void say_kind(const Node *nodes, int64_t kind, uint64_t address, int64_t 
     fly_say("private memory fault: each thread has ");
     fly_say_number(size);
     fly_say(" bytes of stack");
+    break;
+  case MBARRIER:
+    fly_say("mbarrier at ");
+    fly_say_hex(address);
+    fly_say(": ");
+    fly_say(mbarriers[size]);
+    break;
+  case MAP:
+    fly_say("there is no tensor map at ");
+    fly_say_hex(address);
     break;
   default:
     fly_say("assertion failed: ");

@@ -1,5 +1,5 @@
 ; Made by scripts/library-runtime. sha256 of the sources:
-; 3ddcdc028c827e803add42c2438d2e6c01db98473754b42d993bcb7c68049ab3
+; 234c8d22b4244fb4bb1e2c403ffe57ba976d5d44db1b4dd27dbca9f1d109e824
 
 %struct.Lock = type { [64 x i8] }
 %struct.Device = type { i32, i32, i32, %struct.Place, ptr, ptr, ptr, ptr }

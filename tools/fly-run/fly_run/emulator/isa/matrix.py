@@ -209,6 +209,12 @@ def instructions() -> Iterator[tuple[str, Shape, tuple[str, ...]]]:
             yield mnemonic, shape, (name,)
 
 
+def results(mnemonic: str) -> int:
+    """Returns how many matrices of its shape an instruction computes: 32x16 is two, one above the
+    other."""
+    return 2 if "_32x16x" in mnemonic else 1
+
+
 def remark(target: str, mfma: str) -> str:
     """Describes, for users, the arithmetic of the matrix instructions of `target`."""
     if mfma == "fast":

@@ -76,6 +76,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "v_movrel(?:s|d|sd)_b32_dpp",
         "v_movrelsd_2_b32",
         "v_swaprel_b32",
+        "v_dot2_f32_f16_e64_dpp",
     ),
 }
 

@@ -68,12 +68,13 @@ def of_count(count: Count) -> tuple[int, int]:
     shape = shape_of(count.instruction)
     if shape is None or shape.result == "i32":
         return found, 0
-    return found, count.times * of_shape(shape)
+    return found, of_matrices(count, shape)
 
 
-def of_shape(shape: matrix.Shape) -> int:
-    """Returns the operations of a matrix instruction, also of integers."""
-    return 2 * shape.m * shape.n * shape.k * shape.blocks
+def of_matrices(count: Count, shape: matrix.Shape) -> int:
+    """Returns the operations of a matrix instruction's executions, also of integers."""
+    each = 2 * shape.m * shape.n * shape.k * shape.blocks
+    return count.times * matrix.results(count.instruction.mnemonic) * each
 
 
 def _of_lanes(instruction: Instruction, times: int, lanes: int) -> int:
