@@ -111,6 +111,7 @@ def test_reset_and_prune():
     )
     assert refused(blocks(64), reset=["BLOCK"]).startswith("reset=['BLOCK']: scale has no tensor")
     assert refused(blocks(64), prune=3) == "prune=3: must be a function (configs, arguments)"
+    assert refused(blocks(64), file=3) == "file=3: must be a path"
 
 
 def test_configs_are_values():
