@@ -121,7 +121,7 @@ class Operator:
 
         made = custom_op(
             f"{NAMESPACE}::{self.name}",
-            self.function,
+            self._run,
             mutates_args=self.mutates,
             schema=self.schema,
         )
@@ -130,6 +130,10 @@ class Operator:
             backward, save = self._gradient
             made.register_autograd(backward, setup_context=save)
         return made
+
+    def _run(self, *arguments: Any, **named: Any) -> Any:
+        made = self.function(*arguments, **named)
+        return tuple(map(unviewed, made)) if isinstance(made, tuple) else unviewed(made)
 
     def _fake(self, *arguments: Any, **named: Any) -> Any:
         """What the function returns, as tensors without elements. torch also calls this if one of
@@ -141,6 +145,14 @@ class Operator:
                 f"{self.name} takes tensors of one device, not of {' and '.join(devices)}"
             )
         return self.fake(*arguments, **named)
+
+
+def unviewed(x: Any) -> Any:
+    """A tensor of the same memory that is no view: autograd refuses to change an operator's result
+    in place if it is one, as in relu_()."""
+    if not x._is_view():
+        return x
+    return x.new_empty(0).set_(x.untyped_storage(), x.storage_offset(), x.shape, x.stride())
 
 
 def kinds_of(schema: str) -> dict[str, tuple[Kind | None, bool]]:

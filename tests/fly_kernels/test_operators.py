@@ -7,7 +7,15 @@ import pytest
 import torch
 from fly_common.errors import UsageError
 
-from fly.kernels import flash_attention_backward, matmul, prefix_sum, softmax, top_k
+from fly.kernels import (
+    flash_attention_backward,
+    layer_norm,
+    matmul,
+    moe,
+    prefix_sum,
+    softmax,
+    top_k,
+)
 
 X = torch.arange(12.0).reshape(3, 4)
 
@@ -43,6 +51,27 @@ def test_no_forward_mode(target):
         torch.func.jvp(softmax, (X,), (X,))
     with torch.autograd.forward_ad.dual_level():
         softmax(X)
+
+
+def test_results_change_in_place(target):
+    """Autograd refuses that for views, which most results are for NumPy."""
+    x = X.clone().requires_grad_()
+    for function in (layer_norm, lambda x: matmul(x, x.T), lambda x: top_k(x, 2)[0]):
+        made = function(x)
+        made.mul_(2)
+        (twice,) = torch.autograd.grad(made.square().sum(), x)
+        (once,) = torch.autograd.grad(function(x).square().sum(), x)
+        torch.testing.assert_close(twice, 4 * once, rtol=1e-4, atol=1e-4)
+
+
+def test_types_of_ml_dtypes(target):
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    x = X.numpy().astype(bfloat16)
+    assert softmax(x).dtype == bfloat16
+    made = moe(x, np.ones((4, 2), bfloat16), *np.ones((2, 2, 4, 4), bfloat16), 1)
+    wanted = X.sum(1, keepdim=True) * torch.ones(4)
+    wanted = 4 * wanted * wanted.sigmoid()
+    np.testing.assert_allclose(made.astype(np.float32), wanted, rtol=2**-6)
 
 
 def test_batches_by_vmap(target):
