@@ -1,8 +1,8 @@
 """Functions of arrays that are operators of torch, too.
 
 A kernel of this package is called by a function of arrays. For NumPy arrays the function runs. For
-torch tensors the operator `torch.ops.fly.NAME` is called instead, whose implementation is the same
-function: torch then knows its gradient, and `torch.compile` the shapes of its results.
+torch tensors the operator `torch.ops.fly_kernels.NAME` is called instead, whose implementation is
+the same function: torch then knows its gradient, and `torch.compile` the shapes of its results.
 
 Nothing here imports torch. Operators are made when torch is there: with the module that defines the
 function, or at the first call with a tensor. `torch.compile` can't trace the latter: import torch
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
-NAMESPACE = "fly"
+NAMESPACE = "fly_kernels"  # "fly" is that of functions that an application registers
 Function = Callable[..., Any]
 
 

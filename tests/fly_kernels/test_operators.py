@@ -7,6 +7,9 @@ import pytest
 import torch
 from fly_common.errors import UsageError
 
+import fly
+import fly.expr as fx
+from fly import kernels
 from fly.kernels import (
     flash_attention_backward,
     layer_norm,
@@ -72,6 +75,23 @@ def test_types_of_ml_dtypes(target):
     wanted = X.sum(1, keepdim=True) * torch.ones(4)
     wanted = 4 * wanted * wanted.sigmoid()
     np.testing.assert_allclose(made.astype(np.float32), wanted, rtol=2**-6)
+
+
+@fly.kernel
+def twice_kernel(X: fx.Tensor, Y: fx.Tensor):
+    Y[fx.thread_idx.x] = X[fx.thread_idx.x] * 2
+
+
+def test_an_application_may_register_the_same_name(target):
+    @fly.jit
+    def softmax(X: fx.Tensor[fx.Float32, 4]):
+        Y = fx.empty(4, fx.Float32)
+        twice_kernel(X, Y).launch(grid=1, block=4)
+        return Y
+
+    theirs = fly.torch.register(softmax)
+    assert theirs(X[1]).tolist() == [8, 10, 12, 14]
+    torch.testing.assert_close(kernels.softmax(X, 0), X.softmax(0))
 
 
 def test_batches_by_vmap(target):
