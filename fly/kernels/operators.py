@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable
 from functools import update_wrapper
 from numbers import Integral, Real
+from threading import Lock
 from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
@@ -22,6 +23,7 @@ from fly_common.quoting import quoted
 
 NAMESPACE = "fly_kernels"  # "fly" is that of functions that an application registers
 Function = Callable[..., Any]
+_MAKING = Lock()  # torch replaces an operator that is made again, also while it is called
 
 
 class Kind(NamedTuple):
@@ -113,7 +115,9 @@ class Operator:
     def torch(self) -> Any:
         """The operator of torch: what `torch.library.custom_op` returns."""
         if self._made is None:
-            self._made = self._operator()
+            with _MAKING:
+                if self._made is None:
+                    self._made = self._operator()
         return self._made
 
     def _operator(self) -> Any:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import torch
@@ -92,6 +95,21 @@ def test_an_application_may_register_the_same_name(target):
     theirs = fly.torch.register(softmax)
     assert theirs(X[1]).tolist() == [8, 10, 12, 14]
     torch.testing.assert_close(kernels.softmax(X, 0), X.softmax(0))
+
+
+def test_threads_make_an_operator_once(monkeypatch):
+    made = []
+
+    def slow(self):
+        time.sleep(0.05)
+        made.append(object())
+        return made[-1]
+
+    monkeypatch.setattr(type(softmax), "_operator", slow)
+    monkeypatch.setattr(softmax, "_made", None)
+    with ThreadPoolExecutor(4) as threads:
+        found = [*threads.map(lambda _: softmax.torch, range(4))]
+    assert found == made * 4
 
 
 def test_batches_by_vmap(target):
