@@ -135,6 +135,11 @@ def test_constants_of_any_kind_are_written_down():
     }
 
 
+@pytest.mark.parametrize("value", [lambda: 1, object()])
+def test_constants_without_a_name(value):
+    assert "has no text that another process would recognise" in refused([fly.Config(BLOCK=value)])
+
+
 def test_it_is_still_the_function():
     tuned = fly.autotune(blocks(64, 128))(scale)
     assert (tuned.__name__, tuned.__doc__, tuned.name) == ("scale", scale.__doc__, "scale")
