@@ -417,12 +417,15 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
         hint = f"assign {name} a value first"
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
-    if isinstance(a, Held) and isinstance(b, Held) and shape_of(a) == shape_of(b):
-        tracing.refuse(
-            f"{shown} is {shape_of(a)} {first}, and another one {second}",
-            "what is changed in place must be the same object on all paths: assign its items",
-        )
-    tracing.refuse(f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint)
+    types = [type(plain(one)) for one in (a, b)]
+    other = f"and {shape_of(b)} {second}"
+    if isinstance(a, Held) or isinstance(b, Held):
+        hint = "what is changed in place must be the same object on all paths"
+        if types in ([list, list], [dict, dict]):
+            other = f"and another one {second}"
+            slice_ = "[:]" if types[0] is list else "[…]"
+            hint += f": assign its items, {name}{mismatch.path}{slice_} = …"
+    tracing.refuse(f"{shown} is {shape_of(a)} {first}, {other}", hint)
 
 
 def shape_of(value: Any) -> str:
