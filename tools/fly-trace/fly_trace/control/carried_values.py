@@ -172,7 +172,7 @@ def _merged_containers(a: Any, b: Any, join: Callable[[Any, Any], Any], path: st
     if None in contents:
         raise Mismatch(a, b, path)
     try:
-        made = merge(*contents, join, path)
+        made = merge(contents[0], contents[1], join, path)
     except Mismatch as mismatch:
         if mismatch.path == path:  # of other lengths, or with other keys
             raise Mismatch(a, b, path) from None
@@ -286,7 +286,9 @@ def settle(container: Any) -> None:
     """Has a container that may not change any more be what it is now, behind the control flow that
     has merged it."""
     builder = tracing.active()
-    entry = builder.frozen.find(container) if builder is not None else None
+    if builder is None:
+        return
+    entry = builder.frozen.find(container)
     if entry is not None and entry.origin is Origin.CARRIED:
         builder.frozen.carry(container)
 
