@@ -414,6 +414,8 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
         hint = f"convert it to one type: fx.{title}(…)"
     elif a is None and typed is not None:
         hint = f"assign {name}{mismatch.path} a number before, such as fx.{typed.dtype.title}(0)"
+    elif b is None and typed is not None and name.isidentifier():
+        hint = f"let {name} be a number on all paths, and a flag say what None does"
     elif a is MISSING or b is MISSING:
         hint = f"assign {name}{mismatch.path} a value before"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
