@@ -172,7 +172,7 @@ def _merged_containers(a: Any, b: Any, join: Callable[[Any, Any], Any], path: st
     if None in contents:
         raise Mismatch(a, b, path)
     try:
-        made = merge(*contents, join, path)
+        made = merge(contents[0], contents[1], join, path)
     except Mismatch as mismatch:
         if mismatch.path == path:  # of other lengths, or with other keys
             raise Mismatch(a, b, path) from None
@@ -286,7 +286,9 @@ def settle(container: Any) -> None:
     """Has a container that may not change any more be what it is now, behind the control flow that
     has merged it."""
     builder = tracing.active()
-    entry = builder.frozen.find(container) if builder is not None else None
+    if builder is None:
+        return
+    entry = builder.frozen.find(container)
     if entry is not None and entry.origin is Origin.CARRIED:
         builder.frozen.carry(container)
 
@@ -412,17 +414,22 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
         hint = f"convert it to one type: fx.{title}(…)"
     elif a is None and typed is not None:
         hint = f"assign {name}{mismatch.path} a number before, such as fx.{typed.dtype.title}(0)"
+    elif b is None and typed is not None and name.isidentifier():
+        hint = f"let {name} be a number on all paths, and a flag say what None does"
     elif a is MISSING or b is MISSING:
         hint = f"assign {name}{mismatch.path} a value before"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
         hint = f"assign {name} a value first"
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
-    if isinstance(a, Held) and isinstance(b, Held) and shape_of(a) == shape_of(b):
-        tracing.refuse(
-            f"{shown} is {shape_of(a)} {first}, and another one {second}",
-            "what is changed in place must be the same object on all paths: assign its items",
-        )
-    tracing.refuse(f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint)
+    types = [type(plain(one)) for one in (a, b)]
+    other = f"and {shape_of(b)} {second}"
+    if isinstance(a, Held) or isinstance(b, Held):
+        hint = "what is changed in place must be the same object on all paths"
+        if types in ([list, list], [dict, dict]):
+            other = f"and another one {second}"
+            slice_ = "[:]" if types[0] is list else "[…]"
+            hint += f": assign its items, {name}{mismatch.path}{slice_} = …"
+    tracing.refuse(f"{shown} is {shape_of(a)} {first}, {other}", hint)
 
 
 def shape_of(value: Any) -> str:

@@ -118,8 +118,10 @@ def find(roots: Roots, assigned: tuple[str, ...]) -> list[Container]:
             is_item = type(one) in (list, dict)
             if is_item is not (attribute is None) or not _may_change(one):
                 continue
-            if attribute is not None and attribute not in object_fields.read(one):
-                continue
+            if attribute is not None:
+                object_fields.take_defaults(one, (attribute,))
+                if attribute not in object_fields.read(one):
+                    continue
             before = found.get(id(one))
             attributes = before.attributes if before is not None else frozenset()
             added = frozenset((attribute,)) if attribute is not None else frozenset()
@@ -231,10 +233,9 @@ def _take(builder: Builder, error: ContainerChanged, changed: dict[int, frozense
     """Enters the containers for the branch or loop that is traced again. Returns False if that
     carries them already."""
     is_new = False
-    for value, name in ((error.container, error.name), *error.others):
+    for value, name, assigned in ((error.container, error.name, error.attributes), *error.others):
         key = id(value)
         known = builder.fields.get(key, frozenset())
-        assigned = error.attributes if value is error.container else ()
         whole = _whole(value, name, known, assigned)
         is_carried = key in builder.offered and known >= whole.attributes
         if is_carried or changed.get(key) == whole.attributes:
@@ -257,6 +258,7 @@ def _entered(container: Container, is_loop: bool) -> Container:
     """The container with its attributes when the branch or loop starts."""
     if not container.attributes:
         return container
+    object_fields.take_defaults(container.value, container.attributes)
     held = object_fields.read(container.value)
     new = container.attributes.difference(held) if is_loop else frozenset[str]()
     others = {name: one for name, one in held.items() if name not in container.attributes}
@@ -269,7 +271,8 @@ class ContainerChanged(TracedAgain):
     container: Any = None
     attributes: tuple[str, ...] = ()
     name = ""
-    others: tuple[tuple[Any, str], ...] = ()  # more containers, and their names
+    # More containers, their names, and the attributes.
+    others: tuple[tuple[Any, str, tuple[str, ...]], ...] = ()
 
 
 def _widened(builder: Builder, one: Container, changed: Mapping[int, frozenset[str]]) -> Container:
