@@ -82,6 +82,7 @@ def test_ignored_targets_of_no_sign(target):
         assert float(cross_entropy(like, given)) == pytest.approx(wanted, rel=1e-6)
 
 
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("error")
 def test_means_of_arrays(target):
     for kind in (np.float32, np.float64):

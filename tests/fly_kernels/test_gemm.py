@@ -212,6 +212,7 @@ def test_without_matrix_instructions(monkeypatch):
     judge(conv2d(x, weight, padding=1), lambda x, w: torch.conv2d(x, w, padding=1), x, weight)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("needed", "products"), [((1, 0), 2), ((0, 1), 2), ((1, 1), 3)])
 def test_a_frozen_operand_costs_no_product(target, monkeypatch, needed, products):
     made = []

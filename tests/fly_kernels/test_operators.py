@@ -17,7 +17,6 @@ from fly.kernels import (
     flash_attention_backward,
     layer_norm,
     matmul,
-    moe,
     prefix_sum,
     softmax,
     top_k,
@@ -31,6 +30,7 @@ def test_arguments_by_name_in_any_order(target, x):
     torch.testing.assert_close(torch.as_tensor(softmax(dim=0, x=x)), X.softmax(0))
 
 
+@pytest.mark.heavy
 def test_bools_and_integers_of_numpy(target):
     wanted = [0, 0, 1, 3]
     for exclusive in (True, 1, np.bool_(True)):
@@ -59,6 +59,7 @@ def test_no_forward_mode(target):
         softmax(X)
 
 
+@pytest.mark.heavy
 def test_results_change_in_place(target):
     """Autograd refuses that for views, which most results are for NumPy."""
     x = X.clone().requires_grad_()
@@ -70,14 +71,14 @@ def test_results_change_in_place(target):
         torch.testing.assert_close(twice, 4 * once, rtol=1e-4, atol=1e-4)
 
 
+@pytest.mark.heavy
 def test_types_of_ml_dtypes(target):
     bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
     x = X.numpy().astype(bfloat16)
     assert softmax(x).dtype == bfloat16
-    made = moe(x, np.ones((4, 2), bfloat16), *np.ones((2, 2, 4, 4), bfloat16), 1)
-    wanted = X.sum(1, keepdim=True) * torch.ones(4)
-    wanted = 4 * wanted * wanted.sigmoid()
-    np.testing.assert_allclose(made.astype(np.float32), wanted, rtol=2**-6)
+    made = matmul(softmax(x), x.T)  # which took bits for integers
+    assert made.dtype == bfloat16
+    np.testing.assert_allclose(made.astype(np.float32), X.softmax(1) @ X.T, rtol=2**-6)
 
 
 @fly.kernel
