@@ -1,0 +1,360 @@
+"""The gradients of attention on Hopper by TMA and wgmma; see `backward` for the formulas.
+
+A block owns 128 keys of a head, and their values, and goes through the queries that see them, of
+all heads that share the keys. One thread of its first warp group copies tiles of queries and of
+gradients of results to two rings of buffers. The other two warp groups own 64 keys each. A group
+computes scores and dP transposed, so that the rows are its keys: as P and dS they lie in its
+registers as the operand of the sums of dV and dK has to. The product of dS and the keys is one of
+all 128 keys: dS goes through shared memory, and each group adds a half of what it contributes to dQ
+to memory, by atomic operations, in the order of its registers.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from fly_trace.values.dtypes import EVERY
+
+import fly
+import fly.expr as fx
+from fly.kernels.approximations import LOG2_E, exp2
+from fly.kernels.attention.problem import Keys, Numbers, Problem, Queries, empty_like, tiles
+from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
+from fly.kernels.attention.warpgroups import (
+    CHUNK,
+    FEW,
+    GROUPS,
+    MANY,
+    ROW,
+    ROWS,
+    THREADS,
+    result_layout,
+    store,
+    transposed,
+)
+
+KEYS = GROUPS * ROWS  # of a tile
+QUERIES = {64: 128, 128: 64}  # of a tile, for each d
+STAGES = 2
+WORKERS = GROUPS * THREADS  # threads that multiply
+SHARED = 1  # the number of the barrier of all groups that multiply
+
+
+class Forms(NamedTuple):
+    """The layouts in shared memory of own rows, streamed rows, numbers of these, and dS; and the
+    multiplications: of scores and dP, of dV and dK, of dQ."""
+
+    own: Any
+    streamed: Any
+    numbers: Any
+    gradients: Any
+    scores: Any
+    sums: Any
+    queries: Any
+
+
+def forms(element: str, d: int) -> Forms:
+    """For elements of a type, and heads of d."""
+    dtype, rows = EVERY[element], QUERIES[d]
+    above = fx.make_layout((GROUPS, 1, 1), (1, 0, 0))
+    beside = fx.make_layout((1, GROUPS, 1), (0, 1, 0))
+    return Forms(
+        fx.nvvm.tile_layout(dtype, (KEYS, d), 1, ROW),
+        fx.nvvm.tile_layout(dtype, (rows, d), 1, ROW),
+        fx.make_layout((rows,), (1,)),
+        fx.nvvm.tile_layout(dtype, (KEYS, rows), 1, ROW),
+        fx.make_tiled_mma(fx.make_mma_atom(fx.nvvm.WGMMA(rows, dtype)), above),
+        fx.make_tiled_mma(fx.make_mma_atom(fx.nvvm.WGMMA(d, dtype, a_in_registers=True)), above),
+        fx.make_tiled_mma(
+            fx.make_mma_atom(fx.nvvm.WGMMA(CHUNK, dtype)), above if rows > ROWS else beside
+        ),
+    )
+
+
+@fly.kernel
+def prepare_kernel(
+    dOut: fx.Tensor,
+    Out: fx.Tensor,
+    dLse: fx.Tensor,
+    Lse: fx.Tensor,
+    Q: fx.Tensor,
+    K: fx.Tensor,
+    Logs: fx.Tensor,
+    Deltas: fx.Tensor,
+    Sums: fx.Tensor,
+    starts_q: fx.Tensor,
+    starts_k: fx.Tensor,
+    problem: fx.Constexpr[Problem],
+):
+    """Of a tile of queries: the logarithms to base 2, infinite for queries that see no key or do
+    not exist, whose weights then are 0; delta; and zeros for the sums of dQ."""
+    rows, lanes = QUERIES[problem.d], problem.d // WIDTH
+    part = problem.part(rows, Q, K, starts_q, starts_k)
+    if not part.exists:
+        return
+    head, tile = fx.block_idx.y, part.tiles_before(rows) + part.tile
+    line, lane = divmod(fx.thread_idx.x, lanes)
+    gradients, outs = part.queries(dOut, head), part.queries(Out, head)
+    lse, d_lse = part.numbers(Lse, head), part.numbers(dLse, head)
+    sums, zeros = sums_of(Sums, head, tile), fx.full((WIDTH,), 0.0, fx.Float32)
+    for first in fx.range_constexpr(0, rows, WORKERS // lanes):
+        row = first + line
+        query = fx.min(part.tile * rows + row, part.length_q - 1)
+        gradient, out = [load_vector(one[query, None], lane * WIDTH) for one in (gradients, outs)]
+        total = fx.warp.reduce((gradient * out).reduce("add"), width=lanes)
+        store_vector(sums, row * problem.d + lane * WIDTH, zeros)
+        if lane == 0:
+            exists = part.tile * rows + row < part.length_q
+            log = lse[query] * LOG2_E
+            hidden = (log == float("-inf")) | (not exists)
+            Logs[head, tile * rows + row] = fx.where(hidden, float("inf"), log)
+            Deltas[head, tile * rows + row] = fx.where(exists, total - d_lse[query], 0.0)
+
+
+def sums_of(Sums, head, tile):
+    """The sums of dQ of a tile of queries: a vector."""
+    size, count = Sums.shape[2], Sums.shape[1]
+    start = (fx.Int64(head) * count + tile) * size
+    return fx.make_view(fx.get_iter(Sums) + start, fx.make_layout(size, 1))
+
+
+@fly.kernel
+def gradient_kernel(
+    at_q,
+    at_k,
+    at_v,
+    at_gradients,
+    at_logs,
+    at_deltas,
+    to_k,
+    to_v,
+    Q: fx.Tensor,
+    K: fx.Tensor,
+    Sums: fx.Tensor,
+    starts_q: fx.Tensor,
+    starts_k: fx.Tensor,
+    scale: fx.Float32,
+    element: fx.Constexpr[str],
+    problem: fx.Constexpr[Problem],
+):
+    part = problem.part(KEYS, Q, K, starts_q, starts_k, of_keys=True)
+    if not part.exists:
+        return
+    form, dtype, d = forms(element, problem.d), EVERY[element], problem.d
+    rows = QUERIES[d]
+    tiles_own = fx.nvvm.SharedTiles(dtype, form.own, 2)
+    tiles_q = fx.nvvm.SharedTiles(dtype, form.streamed, STAGES)
+    tiles_g = fx.nvvm.SharedTiles(dtype, form.streamed, STAGES)
+    tiles_s = fx.nvvm.SharedTiles(dtype, form.gradients, 2)
+    logs = fx.nvvm.SharedTiles(fx.Float32, form.numbers, STAGES)
+    deltas = fx.nvvm.SharedTiles(fx.Float32, form.numbers, STAGES)
+    buffers = fx.nvvm.SharedTiles(dtype, result_layout(dtype), GROUPS * d // CHUNK)
+    ring_own = fx.nvvm.Pipeline(1, consumers=GROUPS)
+    ring_q = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
+    ring_g = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
+    group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
+    kv_head, shared = fx.block_idx.y, Q.shape[1] // K.shape[1]
+    heads = kv_head * shared, (kv_head + 1) * shared
+    first_key = part.tile * KEYS
+    steps = part.queries_start(first_key) // rows, fx.ceildiv(part.length_q, rows)
+    before = part.tiles_before(rows)
+    count = fx.Int32(0)  # tiles of queries so far
+
+    if group == 0:
+        fx.nvvm.set_registers(FEW, more=False)
+        if thread == 0:
+            slot = ring_own.fill(0, at_k.nbytes + at_v.nbytes)
+            at = part.batch, kv_head, part.first_k + first_key, 0
+            fx.nvvm.tma_load(at_k, at, tiles_own[0], slot.barrier)
+            fx.nvvm.tma_load(at_v, at, tiles_own[1], slot.barrier)
+            for head in range(*heads):
+                for step in range(*steps):
+                    at = part.batch, head, part.first_q + step * rows, 0
+                    number = (head, (before + step) * rows)
+                    slot = ring_q.fill(count, at_q.nbytes + at_logs.nbytes)
+                    fx.nvvm.tma_load(at_q, at, tiles_q[slot.stage], slot.barrier)
+                    fx.nvvm.tma_load(at_logs, number, logs[slot.stage], slot.barrier)
+                    slot = ring_g.fill(count, at_gradients.nbytes + at_deltas.nbytes)
+                    fx.nvvm.tma_load(at_gradients, at, tiles_g[slot.stage], slot.barrier)
+                    fx.nvvm.tma_load(at_deltas, number, deltas[slot.stage], slot.barrier)
+                    count += 1
+    else:
+        fx.nvvm.set_registers(MANY, more=True)
+        consumer = group - 1
+        of_scores, of_sums, of_queries = [
+            product.get_slice(consumer * THREADS)
+            for product in (form.scores, form.sums, form.queries)
+        ]
+        own = form.scores.get_slice(consumer * THREADS + thread)
+        places = own.partition_C(
+            fx.make_view((first_key, 0), fx.make_identity_layout((KEYS, rows)))
+        )
+        s, dp = [
+            fx.make_rmem_tensor(fx.nvvm.accumulators(form.scores), fx.Float32) for _ in range(2)
+        ]
+        dk, dv = [
+            fx.make_rmem_tensor(fx.nvvm.accumulators(form.sums), fx.Float32) for _ in range(2)
+        ]
+        dq = fx.make_rmem_tensor(fx.nvvm.accumulators(form.queries), fx.Float32)
+        p, ds = [
+            fx.make_rmem_tensor(fx.nvvm.operand_a(form.sums, rows), dtype) for _ in range(2)
+        ]
+        move = fx.make_copy_atom(fx.nvvm.StoreMatrix(4), dtype)
+        write = fx.make_tiled_copy_C(move, form.scores).get_slice(consumer * THREADS + thread)
+        factor = scale * LOG2_E
+
+        def start(product, sums, a, b):
+            fx.nvvm.wgmma_fence()
+            fx.gemm(product, sums, a, b, sums)
+            fx.nvvm.wgmma_commit()
+
+        def numbers(tile):
+            """Of the queries of the thread's scores."""
+            layout = fx.make_layout((KEYS, rows), (0, 1))
+            return own.partition_C(fx.make_view(fx.get_iter(tile), layout))
+
+        dk.fill(0)
+        dv.fill(0)
+        ring_own.wait(0)
+        keys, values = tiles_own[0], tiles_own[1]
+        for head in range(*heads):
+            for step in range(*steps):
+                s.fill(0)
+                dp.fill(0)
+                stage = ring_q.wait(count).stage
+                queries = tiles_q[stage]
+                start(form.scores, s, of_scores.partition_A(keys), of_scores.partition_B(queries))
+                gradients = tiles_g[ring_g.wait(count).stage]
+                start(
+                    form.scores, dp, of_scores.partition_A(values), of_scores.partition_B(gradients)
+                )
+                fx.nvvm.wgmma_wait(2, dk)
+                if thread == 0 and count > 0:
+                    ring_q.release(count - 1)
+                fx.nvvm.wgmma_wait(1, s)
+                log = numbers(logs[stage])
+                for i in fx.range_constexpr(int(fx.size(s))):
+                    s[i] = exp2(fx.fma(s[i], factor, -log[i]))
+                masked = not part.all_see(step * rows, rows, first_key, KEYS)
+                if masked:
+                    for i in fx.range_constexpr(int(fx.size(s))):
+                        key, query = places[i].unpack()
+                        s[i] = fx.where(part.sees(query + step * rows, key), s[i], 0.0)
+                fx.make_view(fx.get_iter(p), s.layout).store(s.load().to(dtype))
+                start(form.sums, dv, p, of_sums.partition_B(transposed(gradients)))
+                fx.nvvm.wgmma_wait(1, dp)
+                delta = numbers(deltas[stage])
+                for i in fx.range_constexpr(int(fx.size(s))):
+                    dp[i] = s[i] * (dp[i] - delta[i])
+                held = fx.make_view(fx.get_iter(ds), s.layout)
+                held.store(dp.load().to(dtype))
+                tile = tiles_s[count % 2]
+                fx.copy(move, write.retile(held), write.partition_D(tile))
+                fx.nvvm.fence_async()
+                fx.nvvm.barrier_sync(SHARED, WORKERS)
+                dq.fill(0)
+                start(
+                    form.queries,
+                    dq,
+                    of_queries.partition_A(transposed(tile)),
+                    of_queries.partition_B(transposed(keys)),
+                )
+                start(form.sums, dk, ds, of_sums.partition_B(transposed(queries)))
+                fx.nvvm.wgmma_wait(1, dq)
+                if thread == 0:
+                    ring_g.release(count)
+                total = sums_of(Sums, head, before + step)
+                size = int(fx.size(dq))
+                for i in fx.range_constexpr(size):
+                    fx.atomic_add(total, (consumer * size + i) * THREADS + thread, dq[i])
+                count += 1
+        fx.nvvm.wgmma_wait(0, dk, dv)
+        for i in fx.range_constexpr(int(fx.size(dk))):
+            dk[i] = dk[i] * scale
+        at = part.batch, kv_head, part.first_k + first_key + consumer * ROWS, 0
+        store(dk, buffers, consumer, to_k, at, dtype)
+        store(dv, buffers, consumer, to_v, at, dtype)
+        if thread == 0:
+            fx.nvvm.tma_wait(0)
+
+
+@fly.kernel
+def finish_kernel(
+    to_q,
+    Q: fx.Tensor,
+    K: fx.Tensor,
+    Sums: fx.Tensor,
+    starts_q: fx.Tensor,
+    starts_k: fx.Tensor,
+    scale: fx.Float32,
+    element: fx.Constexpr[str],
+    problem: fx.Constexpr[Problem],
+):
+    """Stores the sums of dQ of a tile of queries."""
+    rows, form, dtype = QUERIES[problem.d], forms(element, problem.d), EVERY[element]
+    part = problem.part(rows, Q, K, starts_q, starts_k)
+    if not part.exists:
+        return
+    buffers = fx.nvvm.SharedTiles(dtype, result_layout(dtype), GROUPS)
+    consumer, thread, head = fx.thread_idx.x // THREADS, fx.thread_idx.x % THREADS, fx.block_idx.y
+    sums = fx.make_rmem_tensor(fx.nvvm.accumulators(form.queries), fx.Float32)
+    total, size = sums_of(Sums, head, part.tiles_before(rows) + part.tile), int(fx.size(sums))
+    for i in fx.range_constexpr(size):
+        sums[i] = total[(consumer * size + i) * THREADS + thread] * scale
+    row, column = (consumer * ROWS, 0) if rows > ROWS else (0, consumer * CHUNK)
+    at = part.batch, head, part.first_q + part.tile * rows + row, column
+    store(sums, buffers, consumer, to_q, at, dtype)
+    if thread == 0:
+        fx.nvvm.tma_wait(0)
+
+
+@fly.jit
+def warpgroup_gradients(
+    dOut: Queries,
+    dLse: Numbers,
+    Q: Queries,
+    K: Keys,
+    V: Keys,
+    Out: Queries,
+    Lse: Numbers,
+    scale: fx.Float32,
+    problem: fx.Constexpr[Problem],
+):
+    """As `backward.attention_gradients`, for tensors of which TMA can copy tiles."""
+    starts = fx.empty((0,), fx.Int32)
+    rows, element = QUERIES[problem.d], Q.dtype.name
+    form = forms(element, problem.d)
+    batches, heads, queries = Q.shape[0], Q.shape[1], Q.shape[2]
+    across = tiles(rows, queries, starts, problem.packed)
+    dQ, dK, dV = empty_like(Q), empty_like(K), empty_like(V)
+    Logs, Deltas = [fx.empty((heads, batches * across * rows), fx.Float32) for _ in range(2)]
+    Sums = fx.empty((heads, batches * across, rows * problem.d), fx.Float32)
+    grid = across, heads, batches
+    prepare_kernel(
+        dOut, Out, dLse, Lse, Q, K, Logs, Deltas, Sums, starts, starts, problem
+    ).launch(grid=grid, block=WORKERS)
+    results = result_layout(Q.dtype)
+    maps = [
+        fx.nvvm.tensor_map(X, layout)
+        for X, layout in (
+            (Q, form.streamed),
+            (K, form.own),
+            (V, form.own),
+            (dOut, form.streamed),
+            (Logs, form.numbers),
+            (Deltas, form.numbers),
+            (dK, results),
+            (dV, results),
+        )
+    ]
+    gradient_kernel(
+        *maps, Q, K, Sums, starts, starts, scale, element, problem
+    ).launch(
+        grid=(tiles(KEYS, K.shape[2], starts, problem.packed), K.shape[1], batches),
+        block=(1 + GROUPS) * THREADS,
+    )
+    to_q = fx.nvvm.tensor_map(dQ, results)
+    finish_kernel(to_q, Q, K, Sums, starts, starts, scale, element, problem).launch(
+        grid=grid, block=WORKERS
+    )
+    return dQ, dK, dV
