@@ -228,9 +228,6 @@ def gradient_kernel(
                 start(
                     form.scores, dp, of_scores.partition_A(values), of_scores.partition_B(gradients)
                 )
-                fx.nvvm.wgmma_wait(2, dk)
-                if thread == 0 and count > 0:
-                    ring_q.release(count - 1)
                 fx.nvvm.wgmma_wait(1, s)
                 log = numbers(logs[stage])
                 for i in fx.range_constexpr(int(fx.size(s))):
@@ -267,8 +264,10 @@ def gradient_kernel(
                 size = int(fx.size(dq))
                 for i in fx.range_constexpr(size):
                     fx.atomic_add(total, (consumer * size + i) * THREADS + thread, dq[i])
+                fx.nvvm.wgmma_wait(0, dk, dv)
+                if thread == 0:
+                    ring_q.release(count)
                 count += 1
-        fx.nvvm.wgmma_wait(0, dk, dv)
         for i in fx.range_constexpr(int(fx.size(dk))):
             dk[i] = dk[i] * scale
         at = part.batch, kv_head, part.first_k + first_key + consumer * ROWS, 0
