@@ -9,8 +9,15 @@ from fly.kernels.attention.arguments import check, for_tiles, scale_of, scaled_u
 from fly.kernels.attention.backward import attention_gradients
 from fly.kernels.attention.forward import attention
 from fly.kernels.attention.problem import Problem
-from fly.kernels.attention.warpgroup_forward import has_warpgroups, warpgroup_attention
+from fly.kernels.attention.warpgroup_backward import warpgroup_gradients
+from fly.kernels.attention.warpgroup_forward import warpgroup_attention
+from fly.kernels.attention.warpgroups import has_warpgroups
 from fly.kernels.operators import operator
+
+
+def _for_maps(x: Any) -> Any:
+    """As `for_tiles`, for tensor maps, which have no steps of 0."""
+    return x if min(strides(x)) > 0 else copied(x)
 
 
 def _heads_like(x: Any) -> Any:
@@ -50,7 +57,7 @@ def flash_attention(
     q, factor = scaled_up(q, scale)
     q, k, v = [for_tiles(one, 2) for one in (q, k, v)]
     if has_warpgroups() and 0 not in (*q.shape, *k.shape):
-        q, k, v = [one if min(strides(one)) > 0 else copied(one) for one in (q, k, v)]
+        q, k, v = [_for_maps(one) for one in (q, k, v)]
         out, lse = warpgroup_attention(q, k, v, factor, problem)
     else:
         out, lse = attention(q, k, v, factor, problem)
@@ -78,7 +85,11 @@ def flash_attention_backward(
     check(q, k, v, 4)
     problem = Problem(q.shape[3], causal, packed=False)
     d_out, q, k, v, out = [for_tiles(one, 2) for one in (d_out, q, k, v, out)]
-    made = attention_gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
+    gradients = attention_gradients
+    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
+        d_out, q, k, v = [_for_maps(one) for one in (d_out, q, k, v)]
+        gradients = warpgroup_gradients
+    made = gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
     return tuple(typed(one, q) for one in made)
 
 

@@ -37,7 +37,7 @@ KEYS = GROUPS * ROWS  # of a tile
 QUERIES = {64: 128, 128: 64}  # of a tile, for each d
 STAGES = 2
 WORKERS = GROUPS * THREADS  # threads that multiply
-SHARED = 1  # the number of the barrier of all groups that multiply
+SHARED = 1 + GROUPS  # the number of the barrier of all groups that multiply
 
 
 class Forms(NamedTuple):
@@ -57,6 +57,7 @@ def forms(element: str, d: int) -> Forms:
     """For elements of a type, and heads of d."""
     dtype, rows = EVERY[element], QUERIES[d]
     above = fx.make_layout((GROUPS, 1, 1), (1, 0, 0))
+    width = columns(d)
     beside = fx.make_layout((1, GROUPS, 1), (0, 1, 0))
     return Forms(
         fx.nvvm.tile_layout(dtype, (KEYS, d), 1, ROW),
@@ -66,9 +67,14 @@ def forms(element: str, d: int) -> Forms:
         fx.make_tiled_mma(fx.make_mma_atom(fx.nvvm.WGMMA(rows, dtype)), above),
         fx.make_tiled_mma(fx.make_mma_atom(fx.nvvm.WGMMA(d, dtype, a_in_registers=True)), above),
         fx.make_tiled_mma(
-            fx.make_mma_atom(fx.nvvm.WGMMA(CHUNK, dtype)), above if rows > ROWS else beside
+            fx.make_mma_atom(fx.nvvm.WGMMA(width, dtype)), above if width == d else beside
         ),
     )
+
+
+def columns(d: int) -> int:
+    """Those of a tile of dQ that a group adds to: all, of its own 64 queries, or a half."""
+    return d if QUERIES[d] > ROWS else d // GROUPS
 
 
 @fly.kernel
@@ -196,9 +202,7 @@ def gradient_kernel(
             fx.make_rmem_tensor(fx.nvvm.accumulators(form.sums), fx.Float32) for _ in range(2)
         ]
         dq = fx.make_rmem_tensor(fx.nvvm.accumulators(form.queries), fx.Float32)
-        p, ds = [
-            fx.make_rmem_tensor(fx.nvvm.operand_a(form.sums, rows), dtype) for _ in range(2)
-        ]
+        p, ds = [fx.make_rmem_tensor(fx.nvvm.operand_a(form.sums, rows), dtype) for _ in range(2)]
         move = fx.make_copy_atom(fx.nvvm.StoreMatrix(4), dtype)
         write = fx.make_tiled_copy_C(move, form.scores).get_slice(consumer * THREADS + thread)
         factor = scale * LOG2_E
@@ -216,11 +220,14 @@ def gradient_kernel(
         dk.fill(0)
         dv.fill(0)
         ring_own.wait(0)
-        keys, values = tiles_own[0], tiles_own[1]
         for head in range(*heads):
             for step in range(*steps):
                 s.fill(0)
                 dp.fill(0)
+                # 0, computed in each step: the descriptors of own tiles, were they kept from step
+                # to step, would need more registers than there are.
+                first = fx.nvvm.warp_group_index() // (1 + GROUPS)
+                keys, values = tiles_own[first], tiles_own[first + 1]
                 stage = ring_q.wait(count).stage
                 queries = tiles_q[stage]
                 start(form.scores, s, of_scores.partition_A(keys), of_scores.partition_B(queries))
@@ -294,13 +301,14 @@ def finish_kernel(
     part = problem.part(rows, Q, K, starts_q, starts_k)
     if not part.exists:
         return
-    buffers = fx.nvvm.SharedTiles(dtype, result_layout(dtype), GROUPS)
+    width = columns(problem.d)
+    buffers = fx.nvvm.SharedTiles(dtype, result_layout(dtype, width), GROUPS)
     consumer, thread, head = fx.thread_idx.x // THREADS, fx.thread_idx.x % THREADS, fx.block_idx.y
     sums = fx.make_rmem_tensor(fx.nvvm.accumulators(form.queries), fx.Float32)
     total, size = sums_of(Sums, head, part.tiles_before(rows) + part.tile), int(fx.size(sums))
     for i in fx.range_constexpr(size):
         sums[i] = total[(consumer * size + i) * THREADS + thread] * scale
-    row, column = (consumer * ROWS, 0) if rows > ROWS else (0, consumer * CHUNK)
+    row, column = (consumer * ROWS, 0) if rows > ROWS else (0, consumer * width)
     at = part.batch, head, part.first_q + part.tile * rows + row, column
     store(sums, buffers, consumer, to_q, at, dtype)
     if thread == 0:
@@ -329,9 +337,9 @@ def warpgroup_gradients(
     Logs, Deltas = [fx.empty((heads, batches * across * rows), fx.Float32) for _ in range(2)]
     Sums = fx.empty((heads, batches * across, rows * problem.d), fx.Float32)
     grid = across, heads, batches
-    prepare_kernel(
-        dOut, Out, dLse, Lse, Q, K, Logs, Deltas, Sums, starts, starts, problem
-    ).launch(grid=grid, block=WORKERS)
+    prepare_kernel(dOut, Out, dLse, Lse, Q, K, Logs, Deltas, Sums, starts, starts, problem).launch(
+        grid=grid, block=WORKERS
+    )
     results = result_layout(Q.dtype)
     maps = [
         fx.nvvm.tensor_map(X, layout)
@@ -346,13 +354,11 @@ def warpgroup_gradients(
             (dV, results),
         )
     ]
-    gradient_kernel(
-        *maps, Q, K, Sums, starts, starts, scale, element, problem
-    ).launch(
+    gradient_kernel(*maps, Q, K, Sums, starts, starts, scale, element, problem).launch(
         grid=(tiles(KEYS, K.shape[2], starts, problem.packed), K.shape[1], batches),
         block=(1 + GROUPS) * THREADS,
     )
-    to_q = fx.nvvm.tensor_map(dQ, results)
+    to_q = fx.nvvm.tensor_map(dQ, result_layout(Q.dtype, columns(problem.d)))
     finish_kernel(to_q, Q, K, Sums, starts, starts, scale, element, problem).launch(
         grid=grid, block=WORKERS
     )

@@ -10,27 +10,29 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fly_backend.choice import choose, row_of
 from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2
 from fly.kernels.attention.problem import Keys, Problem, Queries, empty_like
+from fly.kernels.attention.warpgroups import (
+    CHUNK,
+    FEW,
+    GROUPS,
+    MANY,
+    ROW,
+    ROWS,
+    THREADS,
+    result_layout,
+    store,
+    transposed,
+)
 
-ROWS, THREADS, GROUPS = 64, 128, 2  # queries and threads of a warp group; those that multiply
 KEYS = 128  # of a tile
 STAGES = 2
-ROW = 128  # bytes of a row of a tile in shared memory
-FEW, MANY = 24, 240  # registers of a thread that copies, and of one that multiplies
 BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
 CACHED = 24 << 20  # bytes of keys and values of heads that blocks work on together
-CHUNK = 64  # elements of a query's result that are stored together
-
-
-def has_warpgroups() -> bool:
-    """Whether the target has wgmma."""
-    return row_of(choose()).family == "Hopper"
 
 
 class Tiles(NamedTuple):
@@ -52,7 +54,7 @@ def tiles(element, d):
     return Tiles(
         fx.nvvm.tile_layout(dtype, (GROUPS * ROWS, d), 1, ROW),
         fx.nvvm.tile_layout(dtype, (KEYS, d), 1, ROW),
-        fx.nvvm.tile_layout(dtype, (ROWS, CHUNK), 1, ROW),
+        result_layout(dtype),
         fx.make_tiled_mma(scores, one),
         fx.make_tiled_mma(outputs, one),
     )
@@ -188,8 +190,7 @@ def warpgroup_attention_kernel(
             fx.nvvm.wgmma_commit()
 
         def start_outputs(number):
-            tile = tiles_v[ring_v.wait(number).stage]
-            v = fx.make_view(fx.get_iter(tile), fx.select(fx.get_layout(tile), (1, 0)))
+            v = transposed(tiles_v[ring_v.wait(number).stage])
             fx.nvvm.wgmma_fence()
             fx.gemm(outputs, o, weights, own_outputs.partition_B(v), o)
             fx.nvvm.wgmma_commit()
@@ -269,31 +270,7 @@ def finish(o, rows, place, buffers, Out, Lse, consumer, at, queries, dtype):
             lse = (rows.bound[r] * rows.factor + log2(total)) * (1 / LOG2_E)
             Lse[batch, head, query] = fx.where(total == 0.0, float("-inf"), lse)
     scaled(o, inverse)
-    product = fx.make_tiled_mma(
-        fx.make_mma_atom(fx.nvvm.WGMMA(CHUNK, dtype)), fx.make_layout((1, 1, 1), (0, 0, 0))
-    )
-    form = fx.nvvm.accumulators(product)
-    atom = fx.make_copy_atom(fx.nvvm.StoreMatrix(4), dtype)
-    write = fx.make_tiled_copy_C(atom, product).get_slice(thread)
-    count = int(fx.size(form))
-    chunks = int(fx.size(o)) // count
-    for chunk in fx.range_constexpr(chunks):
-        some = fx.make_view(fx.get_iter(o) + chunk * count, form)
-        held = fx.make_fragment_like(some, dtype)
-        held.store(some.load().to(dtype))
-        if chunk == 0:
-            if thread == 0:
-                fx.nvvm.tma_wait(0)  # the buffers may still be read
-            fx.nvvm.barrier_sync(consumer + 1, THREADS)
-        buffer = buffers[consumer * chunks + chunk]
-        fx.copy(atom, write.retile(held), write.partition_D(buffer))
-    fx.nvvm.fence_async()
-    fx.nvvm.barrier_sync(consumer + 1, THREADS)
-    if thread == 0:
-        for chunk in fx.range_constexpr(chunks):
-            buffer = buffers[consumer * chunks + chunk]
-            fx.nvvm.tma_store(buffer, Out, (batch, head, first, chunk * CHUNK))
-        fx.nvvm.tma_commit()
+    store(o, buffers, consumer, Out, (batch, head, first, 0), dtype)
 
 
 @fly.jit

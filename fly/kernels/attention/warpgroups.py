@@ -17,9 +17,9 @@ def has_warpgroups() -> bool:
     return row_of(choose()).family == "Hopper"
 
 
-def result_layout(dtype):
+def result_layout(dtype, columns=CHUNK):
     """The layout in shared memory of what a group stores together."""
-    return fx.nvvm.tile_layout(dtype, (ROWS, CHUNK), 1, ROW)
+    return fx.nvvm.tile_layout(dtype, (ROWS, columns), 1, columns * dtype.bits // 8)
 
 
 def transposed(tile):
@@ -32,8 +32,9 @@ def store(sums, buffers, consumer, target, at, dtype):
     through its buffers in shared memory."""
     thread = fx.thread_idx.x % THREADS
     batch, head, row, column = at
+    width = min(CHUNK, int(fx.size(sums)) * THREADS // ROWS)
     product = fx.make_tiled_mma(
-        fx.make_mma_atom(fx.nvvm.WGMMA(CHUNK, dtype)), fx.make_layout((1, 1, 1), (0, 0, 0))
+        fx.make_mma_atom(fx.nvvm.WGMMA(width, dtype)), fx.make_layout((1, 1, 1), (0, 0, 0))
     )
     form = fx.nvvm.accumulators(product)
     atom = fx.make_copy_atom(fx.nvvm.StoreMatrix(4), dtype)
@@ -55,5 +56,5 @@ def store(sums, buffers, consumer, target, at, dtype):
     if thread == 0:
         for chunk in fx.range_constexpr(chunks):
             buffer = buffers[consumer * chunks + chunk]
-            fx.nvvm.tma_store(buffer, target, (batch, head, row, column + chunk * CHUNK))
+            fx.nvvm.tma_store(buffer, target, (batch, head, row, column + chunk * width))
         fx.nvvm.tma_commit()
