@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fly.kernels.arrays import copied, strides
-from fly.kernels.attention.arguments import check, for_tiles, scale_of, scaled_up, typed
+from fly.kernels.attention.arguments import check, for_maps, for_tiles, scale_of, scaled_up, typed
 from fly.kernels.attention.backward import attention_gradients
 from fly.kernels.attention.forward import attention
 from fly.kernels.attention.problem import Problem
@@ -13,11 +12,6 @@ from fly.kernels.attention.warpgroup_backward import warpgroup_gradients
 from fly.kernels.attention.warpgroup_forward import warpgroup_attention
 from fly.kernels.attention.warpgroups import has_warpgroups
 from fly.kernels.operators import operator
-
-
-def _for_maps(x: Any) -> Any:
-    """As `for_tiles`, for tensor maps, which have no steps of 0."""
-    return x if min(strides(x)) > 0 else copied(x)
 
 
 def _heads_like(x: Any) -> Any:
@@ -57,7 +51,7 @@ def flash_attention(
     q, factor = scaled_up(q, scale)
     q, k, v = [for_tiles(one, 2) for one in (q, k, v)]
     if has_warpgroups() and 0 not in (*q.shape, *k.shape):
-        q, k, v = [_for_maps(one) for one in (q, k, v)]
+        q, k, v = [for_maps(one) for one in (q, k, v)]
         out, lse = warpgroup_attention(q, k, v, factor, problem)
     else:
         out, lse = attention(q, k, v, factor, problem)
@@ -87,7 +81,7 @@ def flash_attention_backward(
     d_out, q, k, v, out = [for_tiles(one, 2) for one in (d_out, q, k, v, out)]
     gradients = attention_gradients
     if has_warpgroups() and 0 not in (*q.shape, *k.shape):
-        d_out, q, k, v = [_for_maps(one) for one in (d_out, q, k, v)]
+        d_out, q, k, v = [for_maps(one) for one in (d_out, q, k, v)]
         gradients = warpgroup_gradients
     made = gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
     return tuple(typed(one, q) for one in made)

@@ -9,6 +9,7 @@ from fly_common.errors import UsageError
 from fly.kernels.arrays import type_name
 from fly.kernels.attention.arguments import (
     check,
+    for_maps,
     for_tiles,
     scale_of,
     scaled_up,
@@ -17,6 +18,9 @@ from fly.kernels.attention.arguments import (
 from fly.kernels.attention.backward import packed_attention_gradients
 from fly.kernels.attention.forward import packed_attention
 from fly.kernels.attention.problem import Problem
+from fly.kernels.attention.warpgroup_backward import packed_warpgroup_gradients
+from fly.kernels.attention.warpgroup_forward import packed_warpgroup_attention
+from fly.kernels.attention.warpgroups import has_warpgroups
 from fly.kernels.operators import operator
 
 
@@ -56,7 +60,10 @@ def flash_attention_varlen(
     starts, problem = _checked(q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
     turned, factor = scaled_up(q, scale)
     heads = [_by_heads(one) for one in (turned, k, v)]
-    out, lse = packed_attention(*heads, *starts, factor, problem)
+    forward = packed_attention
+    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
+        heads, forward = [*map(for_maps, heads)], packed_warpgroup_attention
+    out, lse = forward(*heads, *starts, factor, problem)
     return _by_rows(out, q), lse[0]
 
 
@@ -83,7 +90,11 @@ def flash_attention_varlen_backward(
     cu_seqlens_q, cu_seqlens_k, causal, scale); of their types and shapes. The same in each run."""
     starts, problem = _checked(q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
     d_out, *heads, out = [_by_heads(one) for one in (d_out, q, k, v, out)]
-    made = packed_attention_gradients(
+    backward = packed_attention_gradients
+    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
+        d_out, *heads = map(for_maps, (d_out, *heads))
+        backward = packed_warpgroup_gradients
+    made = backward(
         d_out, d_lse[None], *heads, out, lse[None], *starts, scale_of(scale, q), problem
     )
     return tuple(_by_rows(one, q) for one in made)

@@ -32,6 +32,22 @@ class Problem(NamedTuple):
     ) -> Part:
         """The block's part: a tile of so many queries or, `of_keys`, keys."""
         tile, sequence = fx.block_idx.x, fx.block_idx.z
+        return self.part_of(tile, sequence, own, Q, K, starts_q, starts_k, of_keys=of_keys)
+
+    def part_of(
+        self,
+        tile: Any,
+        sequence: Any,
+        own: int,
+        Q: Any,
+        K: Any,
+        starts_q: Any,
+        starts_k: Any,
+        *,
+        of_keys: bool = False,
+    ) -> Part:
+        """A tile of a sequence; if sequences are packed, a tile by its number among those of all
+        sequences."""
         if not self.packed:
             return Part(self, tile, True, sequence, sequence, 0, Q.shape[2], 0, K.shape[2])
         starts = starts_k if of_keys else starts_q
@@ -44,6 +60,13 @@ class Problem(NamedTuple):
         first_q, first_k = starts_q[sequence], starts_k[sequence]
         length_q, length_k = starts_q[sequence + 1] - first_q, starts_k[sequence + 1] - first_k
         return Part(self, tile, exists, sequence, 0, first_q, length_q, first_k, length_k)
+
+    def count(self, own: int, starts: Any) -> Any:
+        """The tiles of so many rows of packed sequences."""
+        total = fx.Int32(0)
+        for sequence in range(starts.shape[0] - 1):
+            total += _tiles(starts, sequence, own)
+        return total
 
     def heads(self, Q: Any, K: Any) -> tuple[Any, Any]:
         """The block's head of queries, and that of keys."""

@@ -18,7 +18,15 @@ from fly_trace.values.dtypes import EVERY
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
-from fly.kernels.attention.problem import Keys, Numbers, Problem, Queries, empty_like, tiles
+from fly.kernels.attention.problem import (
+    Keys,
+    Numbers,
+    Problem,
+    Queries,
+    Starts,
+    empty_like,
+    tiles,
+)
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
 from fly.kernels.attention.warpgroups import (
     CHUNK,
@@ -27,7 +35,10 @@ from fly.kernels.attention.warpgroups import (
     MANY,
     ROW,
     ROWS,
+    SHARED,
     THREADS,
+    WORKERS,
+    clear,
     result_layout,
     store,
     transposed,
@@ -36,8 +47,6 @@ from fly.kernels.attention.warpgroups import (
 KEYS = GROUPS * ROWS  # of a tile
 QUERIES = {64: 128, 128: 64}  # of a tile, for each d
 STAGES = 2
-WORKERS = GROUPS * THREADS  # threads that multiply
-SHARED = 1 + GROUPS  # the number of the barrier of all groups that multiply
 
 
 class Forms(NamedTuple):
@@ -136,6 +145,8 @@ def gradient_kernel(
     to_v,
     Q: fx.Tensor,
     K: fx.Tensor,
+    dK: fx.Tensor,
+    dV: fx.Tensor,
     Sums: fx.Tensor,
     starts_q: fx.Tensor,
     starts_k: fx.Tensor,
@@ -220,6 +231,8 @@ def gradient_kernel(
         dk.fill(0)
         dv.fill(0)
         ring_own.wait(0)
+        if problem.packed and first_key + KEYS > part.length_k:
+            clear((tiles_own[0], tiles_own[1]), part.length_k - first_key)
         for head in range(*heads):
             for step in range(*steps):
                 s.fill(0)
@@ -230,6 +243,9 @@ def gradient_kernel(
                 keys, values = tiles_own[first], tiles_own[first + 1]
                 stage = ring_q.wait(count).stage
                 queries = tiles_q[stage]
+                if problem.packed and (step + 1) * rows > part.length_q:
+                    ring_g.wait(count)
+                    clear((queries, tiles_g[stage]), part.length_q - step * rows)
                 start(form.scores, s, of_scores.partition_A(keys), of_scores.partition_B(queries))
                 gradients = tiles_g[ring_g.wait(count).stage]
                 start(
@@ -278,8 +294,10 @@ def gradient_kernel(
         for i in fx.range_constexpr(int(fx.size(dk))):
             dk[i] = dk[i] * scale
         at = part.batch, kv_head, part.first_k + first_key + consumer * ROWS, 0
-        store(dk, buffers, consumer, to_k, at, dtype)
-        store(dv, buffers, consumer, to_v, at, dtype)
+        left = part.length_k - first_key - consumer * ROWS
+        for sums, target, tensor in ((dk, to_k, dK), (dv, to_v, dV)):
+            rest = (tensor, left) if problem.packed else None
+            store(sums, buffers, consumer, target, at, dtype, rest)
         if thread == 0:
             fx.nvvm.tma_wait(0)
 
@@ -289,6 +307,7 @@ def finish_kernel(
     to_q,
     Q: fx.Tensor,
     K: fx.Tensor,
+    dQ: fx.Tensor,
     Sums: fx.Tensor,
     starts_q: fx.Tensor,
     starts_k: fx.Tensor,
@@ -309,10 +328,49 @@ def finish_kernel(
     for i in fx.range_constexpr(size):
         sums[i] = total[(consumer * size + i) * THREADS + thread] * scale
     row, column = (consumer * ROWS, 0) if rows > ROWS else (0, consumer * width)
-    at = part.batch, head, part.first_q + part.tile * rows + row, column
-    store(sums, buffers, consumer, to_q, at, dtype)
+    row += part.tile * rows
+    rest = (dQ, part.length_q - row) if problem.packed else None
+    at = part.batch, head, part.first_q + row, column
+    store(sums, buffers, consumer, to_q, at, dtype, rest)
     if thread == 0:
         fx.nvvm.tma_wait(0)
+
+
+def launch(dOut, dLse, Q, K, V, Out, Lse, starts_q, starts_k, scale, problem):
+    """In a host function: allocates the gradients and launches the kernels."""
+    rows, element = QUERIES[problem.d], Q.dtype.name
+    form, results = forms(element, problem.d), result_layout(Q.dtype)
+    batches, heads = Q.shape[0], Q.shape[1]
+    across = tiles(rows, Q.shape[2], starts_q, problem.packed)
+    dQ, dK, dV = empty_like(Q), empty_like(K), empty_like(V)
+    Logs, Deltas = [fx.empty((heads, batches * across * rows), fx.Float32) for _ in range(2)]
+    Sums = fx.empty((heads, batches * across, rows * problem.d), fx.Float32)
+    starts, grid = (starts_q, starts_k), (across, heads, batches)
+    prepare_kernel(dOut, Out, dLse, Lse, Q, K, Logs, Deltas, Sums, *starts, problem).launch(
+        grid=grid, block=WORKERS
+    )
+    maps = [
+        fx.nvvm.tensor_map(X, layout)
+        for X, layout in (
+            (Q, form.streamed),
+            (K, form.own),
+            (V, form.own),
+            (dOut, form.streamed),
+            (Logs, form.numbers),
+            (Deltas, form.numbers),
+            (dK, results),
+            (dV, results),
+        )
+    ]
+    gradient_kernel(*maps, Q, K, dK, dV, Sums, *starts, scale, element, problem).launch(
+        grid=(tiles(KEYS, K.shape[2], starts_k, problem.packed), K.shape[1], batches),
+        block=THREADS + WORKERS,
+    )
+    to_q = fx.nvvm.tensor_map(dQ, result_layout(Q.dtype, columns(problem.d)))
+    finish_kernel(to_q, Q, K, dQ, Sums, *starts, scale, element, problem).launch(
+        grid=grid, block=WORKERS
+    )
+    return dQ, dK, dV
 
 
 @fly.jit
@@ -329,37 +387,24 @@ def warpgroup_gradients(
 ):
     """As `backward.attention_gradients`, for tensors of which TMA can copy tiles."""
     starts = fx.empty((0,), fx.Int32)
-    rows, element = QUERIES[problem.d], Q.dtype.name
-    form = forms(element, problem.d)
-    batches, heads, queries = Q.shape[0], Q.shape[1], Q.shape[2]
-    across = tiles(rows, queries, starts, problem.packed)
-    dQ, dK, dV = empty_like(Q), empty_like(K), empty_like(V)
-    Logs, Deltas = [fx.empty((heads, batches * across * rows), fx.Float32) for _ in range(2)]
-    Sums = fx.empty((heads, batches * across, rows * problem.d), fx.Float32)
-    grid = across, heads, batches
-    prepare_kernel(dOut, Out, dLse, Lse, Q, K, Logs, Deltas, Sums, starts, starts, problem).launch(
-        grid=grid, block=WORKERS
-    )
-    results = result_layout(Q.dtype)
-    maps = [
-        fx.nvvm.tensor_map(X, layout)
-        for X, layout in (
-            (Q, form.streamed),
-            (K, form.own),
-            (V, form.own),
-            (dOut, form.streamed),
-            (Logs, form.numbers),
-            (Deltas, form.numbers),
-            (dK, results),
-            (dV, results),
-        )
-    ]
-    gradient_kernel(*maps, Q, K, Sums, starts, starts, scale, element, problem).launch(
-        grid=(tiles(KEYS, K.shape[2], starts, problem.packed), K.shape[1], batches),
-        block=(1 + GROUPS) * THREADS,
-    )
-    to_q = fx.nvvm.tensor_map(dQ, result_layout(Q.dtype, columns(problem.d)))
-    finish_kernel(to_q, Q, K, Sums, starts, starts, scale, element, problem).launch(
-        grid=grid, block=WORKERS
-    )
+    dQ, dK, dV = launch(dOut, dLse, Q, K, V, Out, Lse, starts, starts, scale, problem)
+    return dQ, dK, dV
+
+
+@fly.jit
+def packed_warpgroup_gradients(
+    dOut: Queries,
+    dLse: Numbers,
+    Q: Queries,
+    K: Keys,
+    V: Keys,
+    Out: Queries,
+    Lse: Numbers,
+    starts_q: Starts,
+    starts_k: Starts,
+    scale: fx.Float32,
+    problem: fx.Constexpr[Problem],
+):
+    """As `backward.packed_attention_gradients`, for tensors of which TMA can copy tiles."""
+    dQ, dK, dV = launch(dOut, dLse, Q, K, V, Out, Lse, starts_q, starts_k, scale, problem)
     return dQ, dK, dV
