@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
+from fly.kernels.arrays import filled
 from fly.kernels.attention.arguments import check, for_maps, for_tiles, scale_of, scaled_up, typed
 from fly.kernels.attention.backward import attention_gradients
 from fly.kernels.attention.forward import attention
@@ -25,6 +27,11 @@ def _fake(q: Any, k: Any, v: Any, causal: bool = False, scale: float | None = No
 
 def _fake_backward(d_out: Any, d_lse: Any, q: Any, k: Any, v: Any, *_: Any) -> tuple[Any, Any, Any]:
     return _heads_like(q), _heads_like(k), _heads_like(v)
+
+
+def _zeros(x: Any) -> Any:
+    """As the kernels allocate it."""
+    return filled(x, x.swapaxes(1, 2).shape, 0.0).swapaxes(1, 2)
 
 
 @operator(
@@ -50,11 +57,12 @@ def flash_attention(
     problem = Problem(q.shape[3], causal, packed=False)
     q, factor = scaled_up(q, scale)
     q, k, v = [for_tiles(one, 2) for one in (q, k, v)]
-    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
-        q, k, v = [for_maps(one) for one in (q, k, v)]
-        out, lse = warpgroup_attention(q, k, v, factor, problem)
-    else:
+    if not has_warpgroups():
         out, lse = attention(q, k, v, factor, problem)
+    elif 0 in (*q.shape, *k.shape):
+        out, lse = _zeros(q), filled(q, q.shape[:3], -math.inf, "float32")
+    else:
+        out, lse = warpgroup_attention(*map(for_maps, (q, k, v)), factor, problem)
     return typed(out, q), lse
 
 
@@ -75,13 +83,16 @@ def flash_attention_backward(
     scale: float | None = None,
 ) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v, from those of out, lse = flash_attention(q, k, v, causal,
-    scale); of their types and shapes. The same in each run."""
+    scale); of their types and shapes. The same in each run, but for those of q on sm_90a, whose
+    parts are added in any order."""
     check(q, k, v, 4)
     problem = Problem(q.shape[3], causal, packed=False)
     d_out, q, k, v, out = [for_tiles(one, 2) for one in (d_out, q, k, v, out)]
     gradients = attention_gradients
-    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
-        d_out, q, k, v = [for_maps(one) for one in (d_out, q, k, v)]
+    if has_warpgroups():
+        if 0 in (*q.shape, *k.shape):
+            return _zeros(q), _zeros(k), _zeros(v)
+        d_out, q, k, v = map(for_maps, (d_out, q, k, v))
         gradients = warpgroup_gradients
     made = gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
     return tuple(typed(one, q) for one in made)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.arrays import type_name
+from fly.kernels.arrays import filled, type_name
 from fly.kernels.attention.arguments import (
     check,
     for_maps,
@@ -59,9 +60,12 @@ def flash_attention_varlen(
     """
     starts, problem = _checked(q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
     turned, factor = scaled_up(q, scale)
+    if has_warpgroups() and 0 in (*q.shape, *k.shape):
+        rows, many = q.shape[0], q.shape[1]
+        return filled(q, q.shape, 0.0), filled(q, (many, rows), -math.inf, "float32")
     heads = [_by_heads(one) for one in (turned, k, v)]
     forward = packed_attention
-    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
+    if has_warpgroups():
         heads, forward = [*map(for_maps, heads)], packed_warpgroup_attention
     out, lse = forward(*heads, *starts, factor, problem)
     return _by_rows(out, q), lse[0]
@@ -87,11 +91,14 @@ def flash_attention_varlen_backward(
     scale: float | None = None,
 ) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v, from those of out, lse = flash_attention_varlen(q, k, v,
-    cu_seqlens_q, cu_seqlens_k, causal, scale); of their types and shapes. The same in each run."""
+    cu_seqlens_q, cu_seqlens_k, causal, scale); of their types and shapes. The same in each run, as
+    those of `flash_attention_backward`."""
     starts, problem = _checked(q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
+    if has_warpgroups() and 0 in (*q.shape, *k.shape):
+        return tuple(filled(one, one.shape, 0.0) for one in (q, k, v))
     d_out, *heads, out = [_by_heads(one) for one in (d_out, q, k, v, out)]
     backward = packed_attention_gradients
-    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
+    if has_warpgroups():
         d_out, *heads = map(for_maps, (d_out, *heads))
         backward = packed_warpgroup_gradients
     made = backward(

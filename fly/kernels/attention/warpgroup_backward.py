@@ -110,7 +110,6 @@ def prepare_kernel(
     head, tile = fx.block_idx.y, part.tiles_before(rows) + part.tile
     line, lane = divmod(fx.thread_idx.x, lanes)
     gradients, outs = part.queries(dOut, head), part.queries(Out, head)
-    lse, d_lse = part.numbers(Lse, head), part.numbers(dLse, head)
     sums, zeros = sums_of(Sums, head, tile), fx.full((WIDTH,), 0.0, fx.Float32)
     for first in fx.range_constexpr(0, rows, WORKERS // lanes):
         row = first + line
@@ -119,11 +118,12 @@ def prepare_kernel(
         total = fx.warp.reduce((gradient * out).reduce("add"), width=lanes)
         store_vector(sums, row * problem.d + lane * WIDTH, zeros)
         if lane == 0:
+            lse, d_lse = [one[part.batch, head, part.first_q + query] for one in (Lse, dLse)]
             exists = part.tile * rows + row < part.length_q
-            log = lse[query] * LOG2_E
+            log = lse * LOG2_E
             hidden = (log == float("-inf")) | (not exists)
             Logs[head, tile * rows + row] = fx.where(hidden, float("inf"), log)
-            Deltas[head, tile * rows + row] = fx.where(exists, total - d_lse[query], 0.0)
+            Deltas[head, tile * rows + row] = fx.where(exists, total - d_lse, 0.0)
 
 
 def sums_of(Sums, head, tile):
