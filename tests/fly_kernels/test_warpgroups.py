@@ -214,6 +214,21 @@ def test_gradients_that_repeat_and_torchs_checks():
     torch.library.opcheck(flash_attention.torch, (q, k, v))
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize("scale", [0.0, -0.3])
+def test_scales_of_attention(scale):
+    """A score that is hidden times 0 is not NaN."""
+    q, d_out = torch.randn(2, 1, 3, 70, 128).to(F16)
+    k, v = torch.randn(2, 1, 1, 129, 128).to(F16)
+    own = [one.requires_grad_() for one in (q, k, v)]
+    found = torch.autograd.grad(flash_attention(*own, scale=scale)[0], own, d_out)
+    wide = [one.detach().double().requires_grad_() for one in own]
+    scores = wide[0] @ wide[1].mT * scale
+    right = torch.autograd.grad(scores.softmax(-1) @ wide[2], wide, d_out.double())
+    for one, of in zip(found, right, strict=True):
+        same(one, of, F16)
+
+
 def packed(lengths):
     return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32)
 

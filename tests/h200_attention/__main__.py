@@ -16,7 +16,7 @@ from unittest.mock import patch
 import torch
 
 TYPES = {"bf16": torch.bfloat16, "f16": torch.float16}
-# Weights and results are rounded to the type.
+# Of numbers up to 1; weights and results are rounded to the type.
 ERRORS = {"bf16": 2**-6, "f16": 2**-9}
 
 
@@ -148,8 +148,8 @@ def run(folder: Path, count: int, seed: int = 0) -> int:
 
 
 def judged(compiled: Any, given: Inputs, row: dict[str, Any]) -> tuple[float, float]:
-    """The greatest error, of gradients as a share of the greatest one, and that of the logarithms
-    of sums; infinite where something is infinite or NaN that should not be."""
+    """The greatest error, as a share of the greatest number where that is above 1, and that of the
+    logarithms of sums; infinite where something is infinite or NaN that should not be."""
     backward, causal = row["what"].endswith("backward"), row["causal"]
     own = given.q, given.k, given.v
     error = of_sums = 0.0
@@ -165,7 +165,7 @@ def judged(compiled: Any, given: Inputs, row: dict[str, Any]) -> tuple[float, fl
     if not backward:
         out, sums = compiled(*own, *given.places, given.scale)
         for at, at_q, _, _ in parts:
-            error = max(error, _error(out[at, :, at_q], right[0][at, :, at_q]))
+            error = max(error, _share(out[at, :, at_q], right[0][at, :, at_q]))
             found, exact = sums[at, :, at_q].double(), right[1][at, :, at_q]
             same = torch.equal(torch.isneginf(found), torch.isneginf(exact))
             apart = _error(*(torch.where(one.isneginf(), 0.0, one) for one in (found, exact)))
@@ -177,9 +177,12 @@ def judged(compiled: Any, given: Inputs, row: dict[str, Any]) -> tuple[float, fl
         d_out, d_sums = given.d_out[at, :, at_q].double(), given.d_sums[at, :, at_q].double()
         exact = gradients(wide, d_out, d_sums, given.scale, causal)
         for one, span, of in zip(made, (at_q, at_k, at_k), exact, strict=True):
-            greatest = max(1.0, of.abs().max().item()) if of.numel() else 1.0
-            error = max(error, _error(one[at, :, span], of) / greatest)
+            error = max(error, _share(one[at, :, span], of))
     return error, of_sums
+
+
+def _share(found: Any, exact: Any) -> float:
+    return _error(found, exact) / max(1.0, _error(exact, torch.zeros_like(exact)))
 
 
 def _error(found: Any, exact: Any) -> float:

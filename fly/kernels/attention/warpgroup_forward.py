@@ -32,6 +32,7 @@ from fly.kernels.attention.warpgroups import (
 )
 
 KEYS = 128  # of a tile
+TINY = 1e-30  # instead of 0, which is not a factor of -inf
 STAGES = 2
 BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
 CACHED = 24 << 20  # bytes of keys and values of heads that blocks work on together
@@ -66,7 +67,7 @@ class Rows:
     """The softmax of a thread's two rows: the bound of scores, and the sum of weights so far."""
 
     def __init__(self, scale):
-        self.factor = scale * LOG2_E
+        self.factor = fx.max(scale * LOG2_E, TINY)
         self.bound = fx.make_rmem_tensor(2, fx.Float32)
         self.total = fx.make_rmem_tensor(2, fx.Float32)
 
