@@ -72,6 +72,11 @@ def for_tiles(x: Any, rows: int) -> Any:
     return copied(x)
 
 
+def for_maps(x: Any) -> Any:
+    """As `for_tiles`, for tensor maps, which have no steps of 0."""
+    return x if min(strides(x)) > 0 else copied(x)
+
+
 def typed(x: Any, like: Any) -> Any:
     """A result as of the type of `like`: NumPy's of ml_dtypes' bfloat16 are the bits."""
     return x if hasattr(x, "data_ptr") else x.view(like.dtype)
