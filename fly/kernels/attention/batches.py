@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fly.kernels.arrays import copied, filled, strides
+from fly.kernels.arrays import filled
 from fly.kernels.attention.arguments import (
     check,
     check_like,
