@@ -52,20 +52,22 @@ def run(
 
         stamps.check(stamps.in_mlir(text), name, "fly-opt-py")
     with observer.timed("import MLIR"):
-        from fly_dialect import dialect
+        from fly_dialect import dialect, handover
         from fly_dialect import text as fly_text
         from fly_dialect.bindings import ir
 
         from fly_opt.pipeline import runner
 
-        context = dialect.new_context()
+        offered = handover.take(text)
+        context = offered.context if offered else dialect.new_context()
     origin = Source(name, text, first_line)
     observer.show = lambda module: fly_text.write(module, locations=options.locations)
     with _plain_operations(), context, ir.Location.unknown():
         runner.check(pipeline)
         try:
             with observer.timed("parse"):
-                module = fly_text.read(text, context, name)
+                module = fly_text.read_offered(offered, name) if offered else None
+                module = module or fly_text.read(text, context, name)
                 dialect.verify(module, text, name)
         except InputError as error:
             raise _moved(error, origin) from None
