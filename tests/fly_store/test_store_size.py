@@ -34,7 +34,7 @@ def files(store: Store) -> list[Path]:
 
 def on_disk(store: Store) -> int:
     """Bytes in whole blocks of keys and objects, as `du` counts them."""
-    paths = [path for path in files(store) if path.parent.parent.name in ("keys", "objects")]
+    paths = [path for path in files(store) if path.parent.name in ("keys", "objects")]
     return sum(path.stat().st_blocks for path in paths) * 512
 
 

@@ -76,7 +76,10 @@ def run(
         except (UnicodeDecodeError, RuntimeError) as error:
             raise _not_text(error, name) from None
         try:
-            runner.run(pipeline, module, origin, observer)
+            is_watched = observer.is_watching or bool(active())
+            if is_watched or not _is_done_quickly(pipeline, module):
+                module = module if is_watched else fly_text.read(text, context, name)
+                runner.run(pipeline, module, origin, observer)
             if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
                 from fly_opt.emission import emit
 
@@ -94,6 +97,17 @@ def run(
                 return fly_text.write(module, locations=options.locations).encode()
         except (UnicodeDecodeError, RuntimeError) as error:
             raise _not_text(error, name) from None
+
+
+def _is_done_quickly(pipeline: Nest, module: ir.Module) -> bool:
+    """Runs a pipeline; False if a pass raises something, whatever it is."""
+    from fly_opt.pipeline import runner
+
+    try:
+        runner.run_quickly(pipeline, module)
+    except Exception:
+        return False
+    return True
 
 
 def _compiles(options: Options) -> bool:
