@@ -46,14 +46,16 @@ def compare(function: HostFunction, target: str) -> None:
 
 def compare_all(path: Path, target: str) -> None:
     compared = 0
+    refusals = []
     for function in hosts(path):
         try:
             trace_function(function, {}, target=target)
         except FlyError as error:
-            assert "rocdl" in error.message  # it is for other hardware
+            refusals.append(error.message)
             continue
         compare(function, target)
         compared += 1
+    assert all("rocdl" in one for one in refusals)  # they are for other hardware
     assert compared or target != "gfx942"
 
 
