@@ -197,5 +197,5 @@ def test_a_difference_is_an_error_where_images_are_compared(ran, monkeypatch):
         link([data])
     assert caught.value.render("fly-link") == (
         "fly-link: error: the image that is linked in process differs from ld.lld's\n"
-        "  FLY_OWN_LINKER=0 leaves every object to ld.lld"
+        "  FLY_LLVM_IN_PROCESS=0 leaves every object to ld.lld"
     )

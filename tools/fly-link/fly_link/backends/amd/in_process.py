@@ -2,7 +2,8 @@
 
 That one is ld.lld's, and is compared. Of the versions of ld.lld, only those that the tests have
 compared are imitated; their name, which they write into images, comes from the first one.
-`FLY_OWN_LINKER=0` leaves every object to ld.lld, and `check` compares each image with ld.lld's.
+`FLY_LLVM_IN_PROCESS=0` leaves every object to ld.lld, and `check` compares each image with
+ld.lld's.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from fly_link.backends.amd import one_object
 if TYPE_CHECKING:
     from fly_link.backends.amd.inputs import Input
 
-VARIABLE = "FLY_OWN_LINKER"
+VARIABLE = "FLY_LLVM_IN_PROCESS"
 
 _TESTED = re.compile(rb"Linker: (?:Debian |Ubuntu )?LLD 22\.1\.\d+\0")
 
