@@ -11,6 +11,8 @@ A row that fits into the block's registers is loaded once; of a longer one the b
 and loads them again each time. Of each tile, every 64 threads have a part: 64 · `vectors` vectors
 of adjacent elements. Thread t has its vectors t % 64, t % 64 + 64, and so on, so that the lanes of
 a wave access adjacent memory, and a thread's vectors are near enough for offsets in instructions.
+
+`each_row` of `row_streams` has such rows read to shared memory before they are needed.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from typing import Any
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
 from fly.kernels.mixed_precision import one_by_one, rounds_elements
-from fly.kernels.row_plans import LANES, Plan
+from fly.kernels.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
 Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
@@ -30,8 +32,9 @@ Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
 class Row:
     """Row `index`, or that of the block's number, of matrices with the same number of columns."""
 
-    def __init__(self, plan: Plan, columns: Any, index: Any = None):
-        self.plan, self.columns = plan, columns
+    def __init__(self, plan: Plan, columns: Any, index: Any = None, ahead: Any = None):
+        """ahead: has the row in shared memory (`row_streams.Ahead`)."""
+        self.plan, self.columns, self.ahead = plan, columns, ahead
         self.index = fx.block_idx.x if index is None else index
 
     def read(self, tensor: Any, default: float = 0.0) -> Line:
@@ -86,11 +89,14 @@ class Row:
         total = self.sum(line)
         return total * reciprocal(total.dtype(self.columns))
 
-    def write(self, tensor: Any, line: Line) -> None:
-        """Stores all elements to the row of a matrix."""
-        self._store(tensor, lambda first: line.at(first).to(tensor.dtype))
+    def write(self, tensor: Any, line: Line, last: bool = False) -> None:
+        """Stores all elements to the row of a matrix. last: nothing of the row is read again, so
+        that what was read ahead may be replaced."""
+        self._store(tensor, lambda first: line.at(first).to(tensor.dtype), last)
 
-    def finish(self, tensor: Any, function: Callable[..., Any], *lines: Line) -> None:
+    def finish(
+        self, tensor: Any, function: Callable[..., Any], *lines: Line, last: bool = False
+    ) -> None:
         """Stores `function` of all elements. It is best a single product or sum: on AMD, results of
         f16 are computed one by one, and rounded by the same instruction (`mixed_precision`)."""
         dtype = tensor.dtype
@@ -102,14 +108,17 @@ class Row:
                 return function(*[one.to(wide) for one in given]).to(dtype)
             return one_by_one(function, *given)
 
-        self._store(tensor, made)
+        self._store(tensor, made, last)
 
-    def _store(self, tensor: Any, made: Callable[[Any], Any]) -> None:
+    def _store(self, tensor: Any, made: Callable[[Any], Any], last: bool) -> None:
+        ahead = self.ahead if last else None
         if self.plan.fits:
             Tile(self, 0).store(tensor, made(0))
         else:
             for first in range(0, self.columns, self.plan.tile):
                 Tile(self, first).store(tensor, made(first))
+                if ahead is not None:
+                    ahead.replace(first)
 
 
 class Line:
@@ -136,15 +145,22 @@ class Tile:
 
     def __init__(self, row: Row, first: Any):
         self.plan, self.columns, self.first = row.plan, row.columns, first
-        self.index = row.index
+        self.index, self.ahead = row.index, row.ahead
 
     def load(self, tensor: Any, default: float) -> Any:
         """Loads the thread's elements: an fx.Vector of the tensor's type."""
         held = self._registers(tensor.dtype)
         if not self.plan.whole:
             held.fill(default)
-        self._copy(self._part(tensor), held)
+        place = None if self.ahead is None else self.ahead.place(tensor)
+        self._copy(self._part(tensor) if place is None else self._at(place), held)
         return held.load()
+
+    def request(self, tensor: Any, place: Any) -> None:
+        """Begins to copy the thread's elements to shared memory, to those of the row there."""
+        bits = self.plan.vector * tensor.dtype.bits
+        atom = fx.make_copy_atom(fx.nvvm.CpAsync(bits), tensor.dtype)
+        fx.copy(atom, self._part(tensor), self._at(place), pred=self._present())
 
     def store(self, tensor: Any, values: Any) -> None:
         """Stores the thread's elements, an fx.Vector of the tensor's type."""
@@ -163,8 +179,9 @@ class Tile:
     def _place(self, i: int) -> Any:
         """The column of the thread's vector i."""
         plan, thread = self.plan, fx.thread_idx.x
-        vector = thread // LANES * (plan.vectors * LANES) + thread % LANES
-        return self.first + (vector + i * LANES) * plan.vector
+        lanes = plan.lanes
+        vector = thread // lanes * (plan.vectors * lanes) + thread % lanes
+        return self.first + (vector + i * lanes) * plan.vector
 
     def within(self, values: Any) -> Any:
         """The thread's elements, and 0 for those beyond the row's end."""
@@ -182,16 +199,21 @@ class Tile:
 
     def _part(self, tensor: Any) -> Any:
         """The thread's elements in memory: as vectors, one after the other."""
+        return self._at(fx.get_iter(tensor if fx.rank(tensor) == 1 else tensor[self.index, None]))
+
+    def _at(self, start: Any) -> Any:
+        """The thread's elements of a row that begins at an address."""
         plan = self.plan
-        line = tensor if fx.rank(tensor) == 1 else tensor[self.index, None]
-        start = fx.get_iter(line) + self._place(0)
-        steps = (1, LANES * plan.vector)
-        return fx.make_view(start, fx.make_layout((plan.vector, plan.vectors), steps))
+        layout = fx.make_layout((plan.vector, plan.vectors), (1, plan.lanes * plan.vector))
+        return fx.make_view(start + self._place(0), layout)
 
     def _copy(self, source: Any, target: Any) -> None:
         dtype = source.dtype
         atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
-        fx.copy(atom, source, target, pred=None if self.plan.whole else self._inside())
+        fx.copy(atom, source, target, pred=self._present())
+
+    def _present(self) -> Any:
+        return None if self.plan.whole else self._inside()
 
     def _inside(self) -> Any:
         """Which of the thread's vectors lie in the row, whose length is a multiple of theirs."""
