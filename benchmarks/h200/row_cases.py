@@ -235,7 +235,7 @@ def variants(case: Case, columns: int) -> Iterator[tuple[str, list[int], Any]]:
         for lines in (1, 2, 4, 8):
             yield f"{lines} rows", [lines], patch.dict(rotary.LINES, Hopper=lines)
     elif case.name == "transpose":
-        for edges, lanes in (((128, 128), 16), ((64, 128), 16), ((128, 64), 8), ((64, 64), 8)):
+        for edges, lanes in (((128, 128), 16), ((128, 128), 8), ((64, 64), 8)):
             name = f"{edges[0]}x{edges[1]}, {lanes} lanes"
             yield name, [*edges, lanes], _transposing(edges, lanes)
     else:

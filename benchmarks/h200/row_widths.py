@@ -34,7 +34,7 @@ from h200.page import put
 from h200.row_cases import CASES, WIDTHS, Case, variants
 
 HEAD = "## Rows of 1k to 64k columns\n"
-WARM_UP, REPEATS, EACH = 2, 15, 3
+WARM_UP, REPEATS, EACH = 2, 20, 4
 PROCESSES = 14
 CHUNK = 1 << 24  # elements that are computed in f64 at a time
 TARGET = "sm_90a"
@@ -160,22 +160,29 @@ def wrong(case: Case, made: Any, right: list[torch.Tensor]) -> float:
 
 
 def seconds(calls: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """Seconds of a call, for each way and repeat; the ways take turns."""
-    for call in calls.values():
-        for _ in range(WARM_UP):
-            call()
+    """Seconds of a call, for each way and repeat: of CUDA graphs, which take turns."""
+    graphs = {name: _captured(call) for name, call in calls.items()}
     found: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(REPEATS):
-        for name, call in calls.items():
+        for name, graph in graphs.items():
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-            call()  # the device is busy when the first event is recorded
             start.record()
-            for _ in range(EACH):
-                call()
+            graph.replay()
             end.record()
             end.synchronize()
             found[name].append(start.elapsed_time(end) / 1e3 / EACH)
     return found
+
+
+def _captured(call: Callable[[], Any]) -> torch.cuda.CUDAGraph:
+    for _ in range(WARM_UP):
+        call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for _ in range(EACH):
+            call()
+    return graph
 
 
 def moved(inputs: list[torch.Tensor], made: Any) -> int:
@@ -183,9 +190,10 @@ def moved(inputs: list[torch.Tensor], made: Any) -> int:
     return sum(one.numel() * one.element_size() for one in (*inputs, *results(made)))
 
 
-def measure(folder: Path, tries: bool) -> list[dict[str, Any]]:
-    """A row for each kernel, width and way."""
-    documented, rows = documents(folder), []
+def measure(folder: Path, tries: bool) -> Iterator[list[dict[str, Any]]]:
+    """A row for each kernel, width and way: all that there are so far, after each width."""
+    documented: list[dict[str, Any]] = documents(folder)
+    rows: list[dict[str, Any]] = []
     for case, columns in each():
         own = [r for r in documented if (r["case"], r["columns"]) == (case.name, columns)]
         if not own:
@@ -218,7 +226,7 @@ def measure(folder: Path, tries: bool) -> list[dict[str, Any]]:
         print(case.name, columns, told, flush=True)
         del inputs, ways, source, target, right
         torch.cuda.empty_cache()
-    return rows
+        yield rows
 
 
 def _best(rows: list[dict[str, Any]], case: str, columns: int) -> dict[str, dict[str, Any]]:
@@ -258,7 +266,8 @@ def run(folder: Path, path: Path, tries: bool) -> None:
 
         about["Triton"] = triton.__version__
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"about": about, "rows": measure(folder, tries)}) + "\n")
+    for rows in measure(folder, tries):  # so that no later error loses them
+        path.write_text(json.dumps({"about": about, "rows": rows}) + "\n")
 
 
 def choose(rows: list[dict[str, Any]]) -> None:
@@ -286,9 +295,9 @@ def table(document: dict[str, Any]) -> str:
     about = ", ".join(document["about"].values())
     lines = [
         f"{HEAD}\n{about}. Matrices of bf16 with 2^27 elements. GB/s, counting bytes read and",
-        f" written:\nmedians, and quartiles, of {REPEATS} repeats of {EACH} calls, in turn. Of Triton",
-        " the best configuration is\nshown. `cross_entropy` reads and does not write, and is compiled",
-        " without its assert.\n\n",
+        f" written:\nmedians, and quartiles, of {REPEATS} repeats of {EACH} calls, in turn. Of",
+        " Triton the best configuration is\nshown. `cross_entropy` reads and does not write, and is",
+        " compiled without its assert.\n\n",
         "| kernel | columns | ours | quartiles | copy | of copy | Triton | torch.compile | torch |",
         " of the best |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n",
     ]
