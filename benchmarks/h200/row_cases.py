@@ -16,12 +16,13 @@ from fly import kernels
 from fly.kernels import row_plans
 from fly.kernels.row_plans import Choice
 
-ELEMENTS = 1 << 27  # of a matrix
+ELEMENTS = 1 << 28  # of a matrix
 WIDTHS = tuple(1024 << i for i in range(7))
 EPS = 1e-5
 HEAD = 128  # elements that are rotated together
 PROCESSORS = 132
 SHARED = 220 << 10  # bytes of a multiprocessor's shared memory for rows
+MANY = 1 << 30  # blocks: one for each row
 BF16 = torch.bfloat16
 Tensors = list[torch.Tensor]
 
@@ -232,17 +233,21 @@ def variants(case: Case, columns: int) -> Iterator[tuple[str, list[int], Any]]:
     if case.name == "rotary_embedding":
         from fly.kernels.attention import rotary
 
-        for lines in (1, 2, 4, 8):
-            yield f"{lines} rows", [lines], patch.dict(rotary.LINES, Hopper=lines)
+        for lines, threads in ((2, 256), (1, 128), (2, 128), (4, 128), (2, 64), (4, 64)):
+            context = patch.dict(rotary.LINES, Hopper=(lines, threads))
+            yield f"{lines} rows, {threads} threads", [lines, threads], context
     elif case.name == "transpose":
-        for edges, lanes in (((128, 128), 16), ((128, 128), 8), ((64, 64), 8)):
-            name = f"{edges[0]}x{edges[1]}, {lanes} lanes"
-            yield name, [*edges, lanes], _transposing(edges, lanes)
+        for edge, lanes, down in ((128, 16, True), (128, 16, False), (128, 8, True)):
+            name = f"{edge}x{edge}, {lanes} lanes{' down' if down else ''}"
+            yield name, [edge, lanes, down], _transposing((edge, edge), lanes, down)
     else:
         for choice in choices(case, columns):
             name = "x".join(map(str, choice[:2]))
             if choice.ahead:
-                name += f", {choice.ahead} ahead, {choice.blocks // PROCESSORS} blocks"
+                blocks = "all" if choice.blocks == MANY else choice.blocks // PROCESSORS
+                name += f", {choice.ahead} ahead, {blocks} blocks"
+            if choice.among < case.matrices:
+                name += f", {choice.among} of {case.matrices}"
             yield name, [*choice], choosing(choice)
 
 
@@ -254,35 +259,55 @@ def choosing(choice: Choice | None) -> Iterator[None]:
 
 
 @contextmanager
-def _transposing(edges: tuple[int, int], lanes: int) -> Iterator[Any]:
+def _transposing(edges: tuple[int, int], lanes: int, down: bool) -> Iterator[Any]:
     from h200 import tiles
 
-    made = tiles.transposing(tiles.fx.BFloat16, edges, lanes, down=True)
-    yield made
+    yield tiles.transposing(tiles.fx.BFloat16, edges, lanes, down=down)
 
 
 def choices(case: Case, columns: int) -> list[Choice]:
-    """Plans to try for rows of bf16: a row a block; rows ahead, in registers or in tiles."""
-    count, nbytes = columns // 8, 2 * columns * case.matrices
+    """Plans to try for rows of bf16: a row a block; rows ahead, in registers or in tiles; the
+    latter also with a block for each row. Some that other widths and kernels had slow are left
+    out."""
+    count = columns // 8
     found = []
     for threads in (32, 64, 128, 256, 512, 1024):
         vectors = count // threads
         if not 1 <= vectors <= 8:
             continue
         # Registers of a thread: rows of bf16, sums, and what is computed of some elements.
-        registers = 28 + vectors * (4 * case.matrices + 8 * case.heavy) + 4 * vectors
-        most = min(32, 2048 // threads, 65536 // (threads * max(32, registers)))
+        registers = 24 + vectors * (4 * case.matrices + 8 * case.heavy) + 3 * vectors
+        most = min(32, 2048 // threads, max(1, 65536 // (threads * max(32, registers))))
         if not case.heavy and vectors >= 2:
             found.append(Choice(threads, vectors))
-        for ahead in (2, 4) if columns < 8192 else (2, 3):
-            blocks = min(most, SHARED // (ahead * nbytes + 1024))
-            if blocks and ahead * nbytes * blocks >= 40 << 10:
-                found.append(Choice(threads, vectors, ahead, blocks * PROCESSORS))
-    if columns >= 16384:
+        if case.heavy or case.name == "cross_entropy" or columns == 32768:
+            for ahead in (2, 4):
+                found.append(_resident(case, columns, Choice(threads, vectors, ahead), most))
+    if columns >= 16384 or (case.heavy and columns >= 4096):
+        first = case.matrices if columns < 65536 else 1
+        last = 1 if case.heavy and columns >= 16384 else first
         for threads, vectors in ((512, 1), (512, 2), (1024, 1), (1024, 2)):
-            for ahead in (1, 2):
-                blocks = min(2048 // threads, SHARED // (ahead * nbytes + 1024))
-                if blocks:
-                    found.append(Choice(threads, vectors, ahead, blocks * PROCESSORS))
+            if (threads, vectors) == (1024, 1) and columns < 32768:
+                continue
+            for among in range(first, last - 1, -1):
+                for ahead in (1, 2) if case.heavy or columns == 32768 else (1,):
+                    one = Choice(threads, vectors, ahead, 0, among)
+                    found.append(_resident(case, columns, one, 2048 // threads))
+                if not case.heavy and threads == 512 and columns < 65536 and found[-1]:
+                    found.append(found[-1]._replace(ahead=1, blocks=MANY))
+    if columns >= 16384:
         found.append(Choice(512, 2))
-    return found
+    return [one for one in dict.fromkeys(found) if one is not None]
+
+
+def _resident(case: Case, columns: int, choice: Choice, most: int) -> Choice | None:
+    """A choice with as many blocks as a device holds, at most `most` a multiprocessor; None if
+    shared memory has no room for one, or if few rows would be asked for."""
+    nbytes = choice.ahead * 2 * columns * min(case.matrices, choice.among)
+    if case.heavy and choice.threads * choice.vectors * 8 < columns:
+        sums = 4 * columns * case.heavy
+        nbytes += sums if nbytes + sums <= SHARED else 0
+    blocks = min(most, SHARED // (nbytes + 1024))
+    if not blocks or nbytes * blocks < 40 << 10:
+        return None
+    return choice._replace(blocks=blocks * PROCESSORS)

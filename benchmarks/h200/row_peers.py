@@ -173,8 +173,7 @@ def _configurations(rows: int, columns: int) -> Iterator[tuple[int, int, int]]:
     usual = min(32, max(1, columns // 1024))
     for warps in sorted({min(32, max(1, usual * factor)) for factor in (1, 2, 4)}):
         yield warps, rows, 1
-    for warps, each in ((usual, 2), (min(32, 2 * usual), 1)):
-        yield warps, min(rows, PROCESSORS * max(1, each * 32 // warps // 2)), 2
+    yield usual, min(rows, PROCESSORS * max(1, 32 // usual)), 2
 
 
 def _norm(centred: bool) -> Callable[[list[torch.Tensor]], Iterator[tuple[str, Call]]]:

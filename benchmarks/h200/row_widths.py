@@ -1,15 +1,16 @@
 """Kernels of rows on an H200, at widths of 1k to 64k columns, beside Triton, torch and a copy.
 
-    python -m h200.row_widths prepare FOLDER [try]      compiles; needs no GPU
-    python -m h200.row_widths run FOLDER RESULTS.json [try]
-    python -m h200.row_widths choose RESULTS.json       writes fly/kernels/row_plans.json
-    python -m h200.row_widths table RESULTS.json        writes the section of results/h200.md
+    python -m h200.row_widths prepare FOLDER [try]        compiles; needs no GPU
+    python -m h200.row_widths run FOLDER RESULTS.json     measures
+    python -m h200.row_widths check FOLDER RESULTS.json   our fastest, of few rows, beside f64
+    python -m h200.row_widths choose RESULTS.json         writes fly/kernels/row_plans.json
+    python -m h200.row_widths table RESULTS.json          writes the section of results/h200.md
 
-With `try`, all plans that `row_cases` names are compiled and measured, of which `choose` takes the
-fastest for each kernel and width; without it, what calls of `fly.kernels` have. Asserts, which read
-what the device says after each call, are left out of all.
+With `try`, all plans that `row_cases` names are compiled, of which `choose` takes the fastest for
+each kernel and width, and `table` shows it; without it, what calls of `fly.kernels` have. Asserts,
+which read what the device says after each call, are left out of all.
 
-Matrices of bf16 have 2^27 elements. Results are compared with those of f64 before; all ways to
+Matrices of bf16 have 2^28 elements. Results are compared with those of f64 before; all ways to
 compute one thing take turns. `run` first has processes compile what torch and Triton measure.
 """
 
@@ -31,10 +32,10 @@ import torch
 
 from h200.library import _argument, recorded, results
 from h200.page import put
-from h200.row_cases import CASES, WIDTHS, Case, variants
+from h200.row_cases import CASES, ELEMENTS, WIDTHS, Case, variants
 
 HEAD = "## Rows of 1k to 64k columns\n"
-WARM_UP, REPEATS, EACH = 2, 20, 4
+WARM_UP, REPEATS, EACH = 1, 15, 3
 PROCESSES = 14
 CHUNK = 1 << 24  # elements that are computed in f64 at a time
 TARGET = "sm_90a"
@@ -101,16 +102,15 @@ def ours(folder: Path, rows: list[dict[str, Any]], inputs: list[torch.Tensor]) -
     return found
 
 
-def peers(case: Case, inputs: list[torch.Tensor], tries: bool) -> dict[str, Callable[[], Any]]:
+def peers(case: Case, inputs: list[torch.Tensor]) -> dict[str, Callable[[], Any]]:
     """Calls of Triton's kernels and torch's, those that can be called."""
     from h200.row_peers import calls
 
     found = {f"Triton|{name}": call for name, call in calls(case.name, inputs).items()}
     found["torch|"] = partial(case.torch, *inputs)
-    if not tries:
-        torch._dynamo.config.recompile_limit = 64
-        compiled = torch.compile(case.compiled or case.torch, dynamic=False)
-        found["torch.compile|"] = partial(compiled, *inputs)
+    torch._dynamo.config.recompile_limit = 64
+    compiled = torch.compile(case.compiled or case.torch, dynamic=False)
+    found["torch.compile|"] = partial(compiled, *inputs)
     working = {}
     for name, call in found.items():
         try:
@@ -190,7 +190,7 @@ def moved(inputs: list[torch.Tensor], made: Any) -> int:
     return sum(one.numel() * one.element_size() for one in (*inputs, *results(made)))
 
 
-def measure(folder: Path, tries: bool) -> Iterator[list[dict[str, Any]]]:
+def measure(folder: Path) -> Iterator[list[dict[str, Any]]]:
     """A row for each kernel, width and way: all that there are so far, after each width."""
     documented: list[dict[str, Any]] = documents(folder)
     rows: list[dict[str, Any]] = []
@@ -199,7 +199,7 @@ def measure(folder: Path, tries: bool) -> Iterator[list[dict[str, Any]]]:
         if not own:
             continue
         inputs = case.make(columns, "cuda")
-        ways = ours(folder, own, inputs) | peers(case, inputs, tries)
+        ways = ours(folder, own, inputs) | peers(case, inputs)
         source = next(one for one in inputs if one.dtype == torch.bfloat16)
         target = torch.empty_like(source)
         ways["copy|"] = partial(target.copy_, source)
@@ -242,20 +242,20 @@ def _best(rows: list[dict[str, Any]], case: str, columns: int) -> dict[str, dict
     return found
 
 
-def warm(number: int, tries: bool) -> None:
+def warm(number: int) -> None:
     """Has torch and Triton compile a share of what will be measured, to their caches."""
     for index, (case, columns) in enumerate(each()):
         if index % PROCESSES == number:
             with suppress(torch.OutOfMemoryError):
-                peers(case, case.make(columns, "cuda"), tries)
+                peers(case, case.make(columns, "cuda"))
                 torch.cuda.empty_cache()
 
 
-def run(folder: Path, path: Path, tries: bool) -> None:
+def run(folder: Path, path: Path) -> None:
     """Measures, and writes the rows."""
     words = [sys.executable, "-m", "h200.row_widths", "warm"]
     others = [
-        subprocess.Popen([*words, str(number), *["try"] * tries], stdout=subprocess.DEVNULL)
+        subprocess.Popen([*words, str(number)], stdout=subprocess.DEVNULL)
         for number in range(PROCESSES)
     ]
     for one in others:
@@ -266,8 +266,50 @@ def run(folder: Path, path: Path, tries: bool) -> None:
 
         about["Triton"] = triton.__version__
     path.parent.mkdir(parents=True, exist_ok=True)
-    for rows in measure(folder, tries):  # so that no later error loses them
+    for rows in measure(folder):  # so that no later error loses them
         path.write_text(json.dumps({"about": about, "rows": rows}) + "\n")
+
+
+def check(folder: Path, rows: list[dict[str, Any]]) -> int:
+    """Compares the fastest of ours with f64, with few rows, such as under compute-sanitizer: 1 if
+    one is wrong."""
+    documented, count, bad = documents(folder), 0, 0
+    for case, columns in each():
+        best = _best(rows, case.name, columns).get("ours")
+        if best is None:
+            continue
+        (own,) = (
+            one
+            for one in documented
+            if (one["case"], one["columns"], one["name"]) == (case.name, columns, best["name"])
+        )
+        blocks = best["ship"][3] if len(best["ship"]) == 5 and best["ship"][2] else 0
+        some = 128 if case.name == "transpose" or blocks > 1 << 20 else max(64, 2 * blocks + 3)
+        inputs = case.make(columns, "cuda", some * columns)
+        found = {**own, "arguments": _resized(own["arguments"], case, columns, inputs)}
+        (call,) = ours(folder, [found], inputs).values()
+        share = wrong(case, call(), exact(case, inputs))
+        count, bad = count + 1, bad + (share > 0)
+        if share:
+            print("wrong:", case.name, columns, best["name"], share, flush=True)
+    print(f"{count} kernels of rows, {bad} wrong")
+    return int(bad > 0)
+
+
+def _resized(
+    arguments: list[dict[str, Any]], case: Case, columns: int, inputs: list[torch.Tensor]
+) -> list[dict[str, Any]]:
+    """Arguments that were recorded with all rows, as those of some."""
+    full = case.inputs(ELEMENTS // columns, columns)
+    made = []
+    for one in arguments:
+        if "input" in one:
+            own = inputs[one["input"]]
+            same = list(full[one["input"]][0]) == one["shape"]
+            assert same, "an argument is no input as it is"
+            one = {**one, "shape": list(own.shape), "strides": list(own.stride())}
+        made.append(one)
+    return made
 
 
 def choose(rows: list[dict[str, Any]]) -> None:
@@ -294,10 +336,10 @@ def table(document: dict[str, Any]) -> str:
     """The rows, as Markdown."""
     about = ", ".join(document["about"].values())
     lines = [
-        f"{HEAD}\n{about}. Matrices of bf16 with 2^27 elements. GB/s, counting bytes read and",
-        f" written:\nmedians, and quartiles, of {REPEATS} repeats of {EACH} calls, in turn. Of",
-        " Triton the best configuration is\nshown. `cross_entropy` reads and does not write, and is",
-        " compiled without its assert.\n\n",
+        f"{HEAD}\n{about}. Matrices of bf16, 2^28 elements. GB/s, counting bytes read and",
+        f" written:\nmedians, and quartiles, of {REPEATS} repeats of graphs of {EACH} calls, in",
+        " turn. Of ours the plan that is shipped\nis shown, of Triton the best configuration.",
+        " `cross_entropy` reads and does not write, and is compiled\nwithout its assert.\n\n",
         "| kernel | columns | ours | quartiles | copy | of copy | Triton | torch.compile | torch |",
         " of the best |\n|---|---:|---:|---|---:|---:|---:|---:|---:|---:|\n",
     ]
@@ -324,9 +366,11 @@ def main(words: list[str]) -> int:
     if command == "prepare" and len(rest) in (1, 2):
         prepare(Path(rest[0]), tries, *rest[1:])
     elif command == "warm" and len(rest) == 1:
-        warm(int(rest[0]), tries)
+        warm(int(rest[0]))
     elif command == "run" and len(rest) == 2:
-        run(Path(rest[0]), Path(rest[1]), tries)
+        run(Path(rest[0]), Path(rest[1]))
+    elif command == "check" and len(rest) == 2:
+        return check(Path(rest[0]), json.loads(Path(rest[1]).read_text())["rows"])
     elif command == "choose" and len(rest) == 1:
         choose(json.loads(Path(rest[0]).read_text())["rows"])
     elif command == "table" and len(rest) == 1:

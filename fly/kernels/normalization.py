@@ -16,8 +16,8 @@ from fly.kernels.arrays import FLOATS, as_matrix, as_vectors, check_shapes, chec
 from fly.kernels.columns import THREADS, add_many, add_up, column_plan, parts_of
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
-from fly.kernels.row_plans import Plan, plan
-from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.row_plans import Plan, has_room, plan
+from fly.kernels.row_streams import Sums, each_row, grid_of
 from fly.kernels.rows import Matrix, Row, Tile, wide_type
 
 
@@ -113,7 +113,7 @@ def norm_backward_kernel(
             if centred:
                 means[row.index] = mean
 
-    each_row(plan, X.shape, one_row, dY, X)
+    each_row(plan, X.shape, one_row, X, dY)
 
 
 def derivatives(row, dY, X, eps, centred, weight):
@@ -142,52 +142,35 @@ def all_backward_kernel(
     centred: fx.Constexpr[bool],
     plan: fx.Constexpr[Plan],
 ):
-    """All derivatives at once. A block has sums of those of the parameters, over its rows, in
-    registers, and stores them as its row of `parts`: those of the weight, and of the bias."""
-    zeros = fx.full((plan.vector, plan.vectors), 0.0, parts.dtype)
+    """All derivatives at once. A block has sums of those of the parameters, over its rows, and
+    stores them as its row of `parts`: those of the weight, and of the bias."""
+    kinds = 1 + centred
+    kept = [Sums(plan, X.shape[1], parts.dtype) for _ in range(kinds)]
 
     def one_row(row, sums):
         dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight)
-        with fx.fastmath("contract"):
-            of_weight = sums[0] + dy.at(0) * x.at(0)
-            of_bias = sums[1] + dy.at(0) if centred else sums[1]
-            row.finish(dX, lambda dx: dx * factor, dx, last=True)
-        return of_weight, of_bias
 
-    sums = each_row(plan, X.shape, one_row, dY, X, state=(zeros, zeros))
+        def terms(first):
+            return [dy.at(first) * x.at(first), dy.at(first)][:kinds]
+
+        def add(first):
+            for one, term in zip(kept, terms(first), strict=True):
+                one.add(first, term)
+
+        with fx.fastmath("contract"):
+            if plan.fits:
+                sums = [one + term for one, term in zip(sums, terms(0), strict=True)]
+            row.finish(dX, lambda dx: dx * factor, dx, last=True, beside=None if plan.fits else add)
+        return sums
+
+    start = [one.zeros() for one in kept] if plan.fits else None
+    sums = each_row(plan, X.shape, one_row, X, dY, state=start)
     own = Tile(Row(plan, X.shape[1]), 0)
-    for kind in fx.range_constexpr(1 + centred):
-        own.store(parts[kind, None, None], sums[kind])
-
-
-@fly.kernel
-def parameters_backward_kernel(
-    dY: fx.Tensor,
-    X: fx.Tensor,
-    means: fx.Tensor,
-    factors: fx.Tensor,
-    dweight: fx.Tensor,
-    rows: fx.Int32,
-    plan: fx.Constexpr[Plan],
-    dbias=None,
-):
-    """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
-    mean."""
-    part, columns, first = fx.block_idx.y, X.shape[1], fx.block_idx.x * plan.tile
-    start = fx.Int64(part) * rows
-    weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
-    for row in range(start, min(start + rows, X.shape[0])):
-        tile = Tile(Row(plan, columns, row), first)
-        dy, x = [tile.load(one, 0.0).to(dweight.dtype) for one in (dY, X)]
-        with fx.fastmath("contract"):
-            if dbias is not None:
-                x = x - means[row]
-                bias += dy
-            weight += dy * (x * factors[row])
-    made = Tile(Row(plan, columns, part), first)
-    made.store(dweight, weight)
-    if dbias is not None:
-        made.store(dbias, bias)
+    for kind in fx.range_constexpr(kinds):
+        if plan.fits:
+            own.store(parts[kind, None, None], sums[kind])
+        else:
+            kept[kind].store(parts[kind, None, None])
 
 
 @fly.jit
@@ -228,7 +211,7 @@ def norm_backward_at_once(
     centred: fx.Constexpr[bool],
     plan: fx.Constexpr[Plan],
 ):
-    """As norm_backward_rows, of rows that fit into registers together with sums over them."""
+    """As norm_backward_rows, of rows that are on the chip together with sums over them."""
     rows, columns = X.shape
     wide, blocks = wide_type(X.dtype), grid_of(plan, rows)
     dX = fx.empty(X.shape, X.dtype)
@@ -380,7 +363,7 @@ def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool)
     matrices = as_matrix(gradient), as_matrix(x)
     vectors = [] if weight is None else [weight]
     of_rows = plan(*matrices, *vectors, kernel=_kernel(centred, backward=True))
-    if weight is not None and of_rows.ahead and of_rows.fits:
+    if weight is not None and of_rows.ahead and has_room(of_rows, x.itemsize, 1 + centred):
         dx, *others = norm_backward_at_once(*matrices, weight, eps, centred, of_rows)
         return dx.reshape(x.shape), *others
     of_columns = column_plan(x.shape[-1], of_rows.vector)

@@ -21,7 +21,12 @@ WIDEST = 16  # bytes of an access
 LANES = 64  # of the widest wave: blocks are whole waves on every target
 ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
+MOST_AHEAD = (
+    8  # matrices that a kernel reads ahead, and tiles of a row that it waits for one by one
+)
 
+
+SHARED = 220 << 10  # bytes of a block's shared memory for rows
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -29,12 +34,13 @@ FILE = Path(__file__).with_suffix(".json")
 class Choice(NamedTuple):
     """A measured choice for a kernel and rows of so many bytes: blocks of `threads`, which take
     tiles of `vectors` vectors a thread. ahead: rows that a block has in shared memory, or asked
-    for; 0 if it reads a single row from memory. blocks: those of the grid."""
+    for; 0 if it reads a single row from memory. blocks: those of the grid. among: as in `Plan`."""
 
     threads: int
     vectors: int
     ahead: int = 0
     blocks: int = 0
+    among: int = MOST_AHEAD
 
 
 class Plan(NamedTuple):
@@ -54,6 +60,13 @@ class Plan(NamedTuple):
     ahead: int = 0
     room: int = 0
     blocks: int = 0
+    among: int = MOST_AHEAD
+
+    @property
+    def groups(self) -> int:
+        """The parts of a row that is read ahead, which are waited for one by one: its tiles."""
+        tiles = self.room // self.tile
+        return tiles if tiles <= MOST_AHEAD else 1
 
     @property
     def tile(self) -> int:
@@ -84,6 +97,13 @@ def plan(*matrices: Any, kernel: str = "") -> Plan:
     return _plan(columns, aligned)
 
 
+def has_room(plan: Plan, size: int, sums: int) -> bool:
+    """Whether a block that reads rows of two matrices ahead, of elements of so many bytes, has room
+    for f32 sums of each column. In registers it has, or the plan would not have been chosen."""
+    rows = min(2, plan.among) * plan.ahead * plan.room * size
+    return plan.fits or rows + sums * plan.room * 4 <= SHARED
+
+
 @cache
 def measured(kernel: str, target: str, nbytes: int) -> Choice | None:
     """The choice for rows of so many bytes, or None. Rows of less than half the bytes of the
@@ -101,11 +121,11 @@ def _measured() -> dict[str, dict[str, dict[str, list[int]]]]:
 @cache
 def _chosen(columns: int, vector: int, choice: Choice) -> Plan:
     """The plan for a choice. Equal plans are one object."""
-    threads, vectors, ahead, blocks = choice
+    threads, vectors, ahead, blocks, among = choice
     tile = threads * vector * vectors
     room = -(-columns // tile) * tile if ahead else 0
     whole = columns % tile == 0
-    return Plan(threads, vector, vectors, columns <= tile, whole, ahead, room, blocks)
+    return Plan(threads, vector, vectors, columns <= tile, whole, ahead, room, blocks, among)
 
 
 @cache

@@ -35,20 +35,25 @@ class Ahead:
 
     def ask(self, slot: Any, index: Any) -> None:
         """Begins to copy row `index` to a slot, if there is one."""
-        next_one = Slot(self, slot, index)
+        taken = Slot(self, slot, index)
         if self.plan.fits:
-            next_one.replace(0)
+            taken.replace(0)
         else:
             for first in range(0, self.columns, self.plan.tile):
-                next_one.replace(first)
+                taken.replace(first)
+        taken.end()
 
 
 class Slot:
-    """A row in shared memory. `index` is the row of the matrices that is to replace it."""
+    """A row in shared memory. `index` is the row of the matrices that is to replace it.
+
+    Each tile's copies are a group, or if there are many tiles, those of all.
+    """
 
     def __init__(self, ahead: Ahead, slot: Any, index: Any):
         self.ahead, self.slot, self.index = ahead, slot, index
-        self.is_replaced = False
+        self.is_replaced, self.has_arrived = False, False
+        self.committed = 0  # groups of the row that replaces this one, while this one arrives
 
     def place(self, tensor: Any) -> Any:
         """The address of a matrix's row; None if the matrix is not read ahead."""
@@ -56,6 +61,11 @@ class Slot:
             if one is tensor:
                 return start + self.slot * self.ahead.plan.room
         return None
+
+    def wait(self, group: int) -> None:
+        """Waits for a part of this row, and those before it."""
+        plan = self.ahead.plan
+        fx.nvvm.cp_async_wait(plan.ahead * plan.groups - group - 1 + self.committed)
 
     def replace(self, first: Any) -> None:
         """Begins to copy the tile from element `first` on, of the row that replaces this one."""
@@ -65,6 +75,14 @@ class Slot:
             tile = Tile(Row(ahead.plan, ahead.columns, self.index), first)
             for tensor in ahead.tensors:
                 tile.request(tensor, self.place(tensor))
+        if ahead.plan.groups > 1:
+            fx.nvvm.cp_async_commit()
+            self.committed += 1
+
+    def end(self) -> None:
+        """Ends the copies of a row."""
+        if self.ahead.plan.groups == 1:
+            fx.nvvm.cp_async_commit()
 
 
 def each_row(
@@ -72,25 +90,59 @@ def each_row(
 ) -> Any:
     """`state = function(row, state)` of each row that the block takes; returns the last state.
 
-    shape: of the matrices. tensors: those that are read ahead, if the plan says so.
+    shape: of the matrices. tensors: those that are read ahead, if the plan says so: the first ones
+    if there is no room for all.
     """
     rows, columns = shape
     if not plan.ahead:
         return function(Row(plan, columns), state)
-    ahead, step = Ahead(plan, shape, tensors), fx.grid_dim.x
+    ahead, step = Ahead(plan, shape, tensors[: plan.among]), fx.grid_dim.x
     for slot in fx.range_constexpr(plan.ahead):
         ahead.ask(slot, fx.block_idx.x + slot * step)
-        fx.nvvm.cp_async_commit()
     slot = fx.Int32(0)
     for index in range(fx.block_idx.x, rows, step):
-        fx.nvvm.cp_async_wait(plan.ahead - 1)
         own = Slot(ahead, slot, index + plan.ahead * step)
+        if plan.groups == 1:
+            own.wait(0)
+            own.has_arrived = True
         state = function(Row(plan, columns, index, own), state)
-        if not own.is_replaced:
+        if own.is_replaced:
+            own.end()
+        else:
             ahead.ask(slot, own.index)
-        fx.nvvm.cp_async_commit()
         slot = fx.where(slot == plan.ahead - 1, 0, slot + 1)
     return state
+
+
+class Sums:
+    """Sums over a block's rows, of each column: in registers if rows fit there, or else in shared
+    memory. Those of a column are added by the thread that has its elements."""
+
+    def __init__(self, plan: Plan, columns: Any, dtype: Any):
+        self.plan, self.row, self.dtype = plan, Row(plan, columns), dtype
+        self.start = None
+        if not plan.fits:
+            storage = fx.SharedAllocator().allocate(fx.Array[dtype, plan.room, 4 * plan.vector])
+            self.start = storage.peek().ptr
+            self.row.each_tile(lambda first: Tile(self.row, first).put(self.start, self.zeros()))
+
+    def zeros(self) -> Any:
+        """Sums of nothing, of a thread's elements of a tile."""
+        return fx.full((self.plan.vector, self.plan.vectors), 0.0, self.dtype)
+
+    def add(self, first: Any, values: Any) -> None:
+        """Adds to those in shared memory."""
+        tile = Tile(self.row, first)
+        tile.put(self.start, tile.got(self.start) + values)
+
+    def store(self, matrix: Any) -> None:
+        """Stores those in shared memory to the block's row of a matrix."""
+
+        def moved(first: Any) -> None:
+            tile = Tile(self.row, first)
+            tile.store(matrix, tile.got(self.start))
+
+        self.row.each_tile(moved)
 
 
 def grid_of(plan: Plan, rows: Any) -> Any:

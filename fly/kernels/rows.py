@@ -17,7 +17,7 @@ a wave access adjacent memory, and a thread's vectors are near enough for offset
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import fly.expr as fx
@@ -65,6 +65,12 @@ class Row:
             elements = line.at(first)
             return function(Tile(self, first).within(elements) if within else elements)
 
+        if self._is_arriving():
+            value = None
+            for first in self._arriving():
+                own = of_tile(first)
+                value = own if value is None else merge(value, own)
+            return value
         value = of_tile(0)
         if not self.plan.fits:
             for first in range(self.plan.tile, self.columns, self.plan.tile):
@@ -89,16 +95,44 @@ class Row:
         total = self.sum(line)
         return total * reciprocal(total.dtype(self.columns))
 
+    def each_tile(self, function: Callable[[Any], None]) -> None:
+        """`function` of the first element of each tile."""
+        if self.plan.fits:
+            function(0)
+        elif self._is_arriving():
+            for first in self._arriving():
+                function(first)
+        else:
+            for first in range(0, self.columns, self.plan.tile):
+                function(first)
+
+    def _is_arriving(self) -> bool:
+        """Whether the row is read ahead, and not all of it need have arrived."""
+        return self.ahead is not None and not self.ahead.has_arrived
+
+    def _arriving(self) -> Iterator[int]:
+        """The first element of each tile, when it has arrived."""
+        for group in fx.range_constexpr(self.plan.groups):
+            self.ahead.wait(group)
+            yield group * self.plan.tile
+        self.ahead.has_arrived = True
+
     def write(self, tensor: Any, line: Line, last: bool = False) -> None:
         """Stores all elements to the row of a matrix. last: nothing of the row is read again, so
         that what was read ahead may be replaced."""
         self._store(tensor, lambda first: line.at(first).to(tensor.dtype), last)
 
     def finish(
-        self, tensor: Any, function: Callable[..., Any], *lines: Line, last: bool = False
+        self,
+        tensor: Any,
+        function: Callable[..., Any],
+        *lines: Line,
+        last: bool = False,
+        beside: Callable[[Any], None] | None = None,
     ) -> None:
         """Stores `function` of all elements. It is best a single product or sum: on AMD, results of
-        f16 are computed one by one, and rounded by the same instruction (`mixed_precision`)."""
+        f16 are computed one by one, and rounded by the same instruction (`mixed_precision`).
+        last: as in `write`. beside: is called for each tile, with its first element."""
         dtype = tensor.dtype
 
         def made(first: Any) -> Any:
@@ -108,17 +142,26 @@ class Row:
                 return function(*[one.to(wide) for one in given]).to(dtype)
             return one_by_one(function, *given)
 
-        self._store(tensor, made, last)
+        self._store(tensor, made, last, beside)
 
-    def _store(self, tensor: Any, made: Callable[[Any], Any], last: bool) -> None:
-        ahead = self.ahead if last else None
-        if self.plan.fits:
-            Tile(self, 0).store(tensor, made(0))
-        else:
-            for first in range(0, self.columns, self.plan.tile):
-                Tile(self, first).store(tensor, made(first))
-                if ahead is not None:
-                    ahead.replace(first)
+    def _store(
+        self,
+        tensor: Any,
+        made: Callable[[Any], Any],
+        last: bool,
+        beside: Callable[[Any], None] | None = None,
+    ) -> None:
+        ahead = self.ahead if last and not self.plan.fits else None
+
+        def store(first: Any) -> None:
+            values = made(first)
+            if beside is not None:
+                beside(first)
+            Tile(self, first).store(tensor, values)
+            if ahead is not None:
+                ahead.replace(first)
+
+        self.each_tile(store)
 
 
 class Line:
@@ -167,6 +210,23 @@ class Tile:
         held = self._registers(tensor.dtype)
         held.store(values)
         self._copy(held, self._part(tensor))
+
+    def got(self, start: Any) -> Any:
+        """The thread's elements of a row in shared memory that has room for whole tiles."""
+        held = self._registers(start.dtype)
+        self._copy_all(self._at(start), held)
+        return held.load()
+
+    def put(self, start: Any, values: Any) -> None:
+        """Stores them there."""
+        held = self._registers(start.dtype)
+        held.store(values)
+        self._copy_all(held, self._at(start))
+
+    def _copy_all(self, source: Any, target: Any) -> None:
+        dtype = source.dtype
+        atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
+        fx.copy(atom, source, target)
 
     def places(self) -> Any:
         """The columns of the thread's elements."""

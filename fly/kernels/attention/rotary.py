@@ -13,8 +13,9 @@ from fly.kernels.attention.arguments import for_loads, typed
 from fly.kernels.attention.rotation import ITEM, Rotation, rotate, rotate_and_cache, rotate_rows
 from fly.kernels.operators import like, operator
 
-# The rows of which a thread takes the elements at a position, on chips where that was measured.
-LINES = {"Hopper": 4}
+# The rows of which a thread takes the elements at a position, and the threads of a block, on chips
+# where both were measured.
+LINES = {"Hopper": (2, 128)}
 
 
 @operator("(Tensor x, Tensor cos, Tensor sin, bool interleaved=False) -> Tensor", fake=like)
@@ -33,10 +34,12 @@ def rotary_embedding(x: Any, cos: Any, sin: Any, interleaved: bool = False) -> A
         )
     rows = for_loads(x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:]))
     angles = for_loads(cos), for_loads(sin)
-    if row_of(choose()).family in LINES:
-        made = rotate_rows(rows, *angles, rotation, LINES[row_of(choose()).family])
-    else:
-        made = rotate(rows, *angles, rotation)
+    measured = LINES.get(row_of(choose()).family)
+    made = (
+        rotate_rows(rows, *angles, rotation, *measured)
+        if measured
+        else rotate(rows, *angles, rotation)
+    )
     return typed(made, x).reshape(x.shape)
 
 

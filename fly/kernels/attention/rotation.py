@@ -123,12 +123,13 @@ def rotary_rows_kernel(
     Y: fx.Tensor,
     rotation: fx.Constexpr[Rotation],
     lines: fx.Constexpr[int],
+    threads: fx.Constexpr[int],
 ):
     """As rotary_kernel. A thread takes `lines` rows at a position, whose angles it loads once, and
     blocks with the same positions follow each other, so that these stay in the cache."""
     rows, positions = X.shape[0], X.shape[1]
     part, group = divmod(fx.block_idx.x, fx.ceildiv(rows, lines))
-    index = part * THREADS + fx.thread_idx.x
+    index = part * threads + fx.thread_idx.x
     position, item = divmod(index, rotation.items)
     if position < positions:
         places = rotation.places(item)
@@ -202,11 +203,12 @@ def rotate_rows(
     sin: Angles,
     rotation: fx.Constexpr[Rotation],
     lines: fx.Constexpr[int],
+    threads: fx.Constexpr[int],
 ):
     Y = fx.empty(X.shape, X.dtype)
-    parts = fx.ceildiv(X.shape[1] * rotation.items, THREADS)
-    rotary_rows_kernel(X, cos, sin, Y, rotation, lines).launch(
-        grid=parts * fx.ceildiv(X.shape[0], lines), block=THREADS
+    parts = fx.ceildiv(X.shape[1] * rotation.items, threads)
+    rotary_rows_kernel(X, cos, sin, Y, rotation, lines, threads).launch(
+        grid=parts * fx.ceildiv(X.shape[0], lines), block=threads
     )
     return Y
 
