@@ -173,6 +173,36 @@ def all_backward_kernel(
             kept[kind].store(parts[kind, None, None])
 
 
+@fly.kernel
+def parameters_backward_kernel(
+    dY: fx.Tensor,
+    X: fx.Tensor,
+    means: fx.Tensor,
+    factors: fx.Tensor,
+    dweight: fx.Tensor,
+    rows: fx.Int32,
+    plan: fx.Constexpr[Plan],
+    dbias=None,
+):
+    """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
+    mean."""
+    part, columns, first = fx.block_idx.y, X.shape[1], fx.block_idx.x * plan.tile
+    start = fx.Int64(part) * rows
+    weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
+    for row in range(start, min(start + rows, X.shape[0])):
+        tile = Tile(Row(plan, columns, row), first)
+        dy, x = [tile.load(one, 0.0).to(dweight.dtype) for one in (dY, X)]
+        with fx.fastmath("contract"):
+            if dbias is not None:
+                x = x - means[row]
+                bias += dy
+            weight += dy * (x * factors[row])
+    made = Tile(Row(plan, columns, part), first)
+    made.store(dweight, weight)
+    if dbias is not None:
+        made.store(dbias, bias)
+
+
 @fly.jit
 def norm_backward_rows(
     dY: Matrix,
