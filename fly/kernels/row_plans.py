@@ -90,7 +90,7 @@ def plan(*matrices: Any, kernel: str = "") -> Plan:
     """
     columns, size = matrices[0].shape[-1], matrices[0].itemsize
     aligned = min(map(_aligned, matrices))
-    if kernel and aligned * size == WIDEST and columns * size % WIDEST == 0:
+    if kernel and size <= 4 and aligned * size == WIDEST and columns * size % WIDEST == 0:
         choice = measured(kernel, choose().target, columns * size)
         if choice is not None:
             return _chosen(columns, aligned, choice)

@@ -167,7 +167,7 @@ def test_attention(heads, own, queries, keys, d, causal, dtype):
 @pytest.mark.parametrize("tile", [(128, 128), None])
 def test_groups_of_rows(ends, k, n, columns, options, tile, monkeypatch):
     """Tiles at the end of a group leave the next group's rows, whoever is first. Those of 128 rows
-    have halves without rows of their group."""
+    have warp groups without rows of their group."""
     if tile is not None:
         monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
     warpgroup_plans._plan.cache_clear()

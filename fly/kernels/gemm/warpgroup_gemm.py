@@ -77,32 +77,22 @@ def warpgroup_gemm_kernel(
         sums = fx.make_rmem_tensor(fx.nvvm.accumulators(product), fx.Float32)
         for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
             place, state = schedule.place(tile, state)
-            if plan.grouped and place.row + consumer * plan.above >= place.end:
-                # The rows are another group's. The other warp group's are multiplied faster then.
-                for _ in range(place.first, place.last):
-                    ring.wait(count)
-                    if thread == 0:
-                        ring.release(count)
-                    count += 1
-            else:
-                sums.fill(0)
-                for step in range(place.first, place.last):
-                    slot = ring.wait(count)
-                    a, b = tiles_a[slot.stage], tiles_b[slot.stage]
-                    fx.nvvm.wgmma_fence()
-                    fx.gemm(product, sums, own.partition_A(a), own.partition_B(b), sums)
-                    fx.nvvm.wgmma_commit()
-                    fx.nvvm.wgmma_wait(1, sums)  # the step before this one has been multiplied
-                    if thread == 0 and step > place.first:
-                        ring.release(count - 1)
-                    count += 1
-                fx.nvvm.wgmma_wait(0, sums)
-                if thread == 0:
+            sums.fill(0)
+            for step in range(place.first, place.last):
+                slot = ring.wait(count)
+                a, b = tiles_a[slot.stage], tiles_b[slot.stage]
+                fx.nvvm.wgmma_fence()
+                fx.gemm(product, sums, own.partition_A(a), own.partition_B(b), sums)
+                fx.nvvm.wgmma_commit()
+                fx.nvvm.wgmma_wait(1, sums)  # the step before this one has been multiplied
+                if thread == 0 and step > place.first:
                     ring.release(count - 1)
-                output = Output(
-                    C, rows, bias, addend, (alpha, beta), (place.end, n), plan, epilogue
-                )
-                output.store(sums, buffers, consumer, place)
+                count += 1
+            fx.nvvm.wgmma_wait(0, sums)
+            if thread == 0:
+                ring.release(count - 1)
+            output = Output(C, rows, bias, addend, (alpha, beta), (place.end, n), plan, epilogue)
+            output.store(sums, buffers, consumer, place)
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
 

@@ -42,8 +42,10 @@ class Output:
             fx.nvvm.StoreMatrix(4) if out.bits == 16 else fx.UniversalCopy64b(), out
         )
         write = fx.make_tiled_copy_C(atom, product).get_slice(thread)
-        column += consumer * (plan.width if plan.beside > 1 else 0)
-        row += consumer * plan.above
+        if plan.beside > 1:
+            column += consumer * plan.width
+        else:
+            row += consumer * ROWS
         # TMA stores rows up to the end of C, which may be behind that of a group.
         by_tma = plan.tma_store and (not plan.grouped or row + ROWS <= place.end)
         for piece in fx.range_constexpr(plan.pieces):

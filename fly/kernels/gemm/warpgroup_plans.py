@@ -68,11 +68,6 @@ class WarpgroupPlan(NamedTuple):
         return GROUPS if self.rows == ROWS else 1
 
     @property
-    def above(self) -> int:
-        """The rows from a warp group's first one to the next one's."""
-        return ROWS if self.beside == 1 else 0
-
-    @property
     def width(self) -> int:
         """The columns of a tile that a warp group has."""
         return self.columns // self.beside
