@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fly.kernels.arrays import copied, strides
-from fly.kernels.attention.arguments import check, for_tiles, scale_of, scaled_up, typed
+from fly.kernels.attention.arguments import check, check_like, for_tiles, scale_of, scaled_up, typed
 from fly.kernels.attention.backward import attention_gradients
 from fly.kernels.attention.forward import attention
 from fly.kernels.attention.problem import Problem
@@ -76,6 +76,7 @@ def flash_attention_backward(
     """The gradients of q, k and v, from those of out, lse = flash_attention(q, k, v, causal,
     scale); of their types and shapes. The same in each run."""
     check(q, k, v, 4)
+    check_like(q, d_out=d_out, out=out)
     problem = Problem(q.shape[3], causal, packed=False)
     d_out, q, k, v, out = [for_tiles(one, 2) for one in (d_out, q, k, v, out)]
     made = attention_gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)

@@ -9,6 +9,7 @@ from fly_common.errors import UsageError
 from fly.kernels.arrays import type_name
 from fly.kernels.attention.arguments import (
     check,
+    check_like,
     for_tiles,
     scale_of,
     scaled_up,
@@ -82,6 +83,7 @@ def flash_attention_varlen_backward(
     """The gradients of q, k and v, from those of out, lse = flash_attention_varlen(q, k, v,
     cu_seqlens_q, cu_seqlens_k, causal, scale); of their types and shapes. The same in each run."""
     starts, problem = _checked(q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
+    check_like(q, d_out=d_out, out=out)
     d_out, *heads, out = [_by_heads(one) for one in (d_out, q, k, v, out)]
     made = packed_attention_gradients(
         d_out, d_lse[None], *heads, out, lse[None], *starts, scale_of(scale, q), problem
