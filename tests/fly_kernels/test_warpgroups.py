@@ -7,13 +7,16 @@ from itertools import accumulate, pairwise
 
 import pytest
 import torch
+import torch.nn.functional as F
 
 from fly.kernels import (
     flash_attention,
     flash_attention_backward,
     flash_attention_varlen,
     flash_attention_varlen_backward,
+    grouped_matmul,
     matmul,
+    moe,
 )
 from fly.kernels.gemm import warpgroup_plans
 
@@ -299,3 +302,48 @@ def test_attention_without_products(queries, keys):
     out, lse = flash_attention_varlen(q[0].transpose(0, 1), *[k[0].transpose(0, 1)] * 2, *starts)
     assert (out == 0).all()
     assert lse.isneginf().all()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("ends", "k", "n", "columns", "options"),
+    [
+        ((3, 3, 60, 70), 40, 24, True, {}),
+        ((0, 130, 130, 300), 72, 264, False, {"activation": "relu"}),
+        ((5, 201), 33, 41, True, {}),  # rows that TMA can't store
+        ((0, 0, 5), 16, 8, True, {"out_dtype": F32}),
+    ],
+)
+@pytest.mark.parametrize("tile", [(128, 128), None])
+def test_groups_of_rows(ends, k, n, columns, options, tile, monkeypatch):
+    """Tiles at the end of a group leave the next group's rows, whoever is first. Those of 128 rows
+    have warp groups without rows of their group."""
+    if tile is not None:
+        monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
+    warpgroup_plans._plan.cache_clear()
+    a, b = operand((ends[-1], k), BF16, True), operand((len(ends), k, n), BF16, columns)
+    found = grouped_matmul(a, b, torch.tensor(ends, dtype=torch.int32), **options)
+    warpgroup_plans._plan.cache_clear()
+    starts = (0, *ends[:-1])
+    parts = [
+        (a[i:j].double(), b[g].double()) for g, (i, j) in enumerate(zip(starts, ends, strict=True))
+    ]
+    exact = torch.cat([x @ y for x, y in parts])
+    size = torch.cat([x.abs() @ y.abs() for x, y in parts])
+    judged(found, exact.relu() if "activation" in options else exact, size, BF16)
+
+
+@pytest.mark.heavy
+def test_a_mixture_of_experts():
+    x, gate = operand((40, 32), F16, True), operand((32, 6), F16, True)
+    w1, w2 = operand((6, 32, 48), F16, True) / 6, operand((6, 48, 32), F16, True) / 6
+    found = moe(x, gate, w1, w2, 2)
+    logits = (x.double() @ gate.double()).half().double()
+    weights, experts = logits.topk(2)
+    exact = torch.zeros(x.shape, dtype=torch.float64)
+    for shares, chosen, row, out in zip(
+        weights.softmax(-1), experts, x.double(), exact, strict=True
+    ):
+        for share, one in zip(shares, chosen, strict=True):
+            out += share * (F.silu(row @ w1[one].double()) @ w2[one].double())
+    torch.testing.assert_close(found.double(), exact, rtol=0, atol=2e-2)

@@ -26,6 +26,8 @@ from fly.kernels.gemm.matrix_product import (
 )
 from fly.kernels.gemm.plans import WIDEST, Plan, plan
 from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
+from fly.kernels.gemm.warpgroup_gemm import grouped_warpgroup_gemm
+from fly.kernels.gemm.warpgroup_plans import grouped_plan, multiplies, readable
 from fly.kernels.operators import operator, wanted
 
 Weights = fx.Tensor[fx.Numeric, "G", fx.sym_int32("K"), fx.sym_int32("N")]
@@ -158,6 +160,9 @@ def grouped_matmul(
         result_type(a, out_dtype).name, math.gcd(WIDEST, b.shape[2]), activation=activation or ""
     )
     a, b = as_operand(a[None]), as_operand(b)
+    if len(offsets) and multiplies(a, b, epilogue, tf32=False):
+        a, b = readable(a, 2), readable(b, 1)
+        return grouped_warpgroup_gemm(a, b, offsets, grouped_plan(a, b, epilogue), epilogue)[0]
     return grouped_gemm(
         a, b, offsets, plan(a, b, 1, groups=max(1, b.shape[0])).ragged(along_k=False), epilogue
     )[0]
