@@ -20,6 +20,7 @@
 // CHECK-DAG: arg1 {{.*}}0.5 1.5
 // NONE: fly-opt-py: error: a pipeline that ends in gpu-module-to-binary needs the target that it is for
 // OTHER: fly-opt-py: error: for sm_90a no pipeline of MLIR's can end in gpu-module-to-binary
+// FRESH: func.func @launch
 // FRESH: [[LEAF:%.+]] = fly.get_leaves({{.*}}) {dynamicOnly = true} : (!fly.int_tuple<?>) -> i32
 // FRESH: arith.ceildivsi [[LEAF]]
 
