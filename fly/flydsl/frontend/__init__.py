@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from fly_common.errors import InputError, MissingError, Place, UsageError
 from fly_common.quoting import quoted
@@ -71,10 +71,19 @@ def trace(request: Request) -> str:
         return (Path(folder) / found).read_text(encoding="utf-8")
 
 
-def record(python: str, target: str, *, folder: str, program: str, **job: Any) -> dict[str, Any]:
+def record(
+    python: str,
+    target: str,
+    *,
+    folder: str,
+    program: str,
+    output: IO[Any] | None = None,
+    **job: Any,
+) -> dict[str, Any]:
     """Runs a program with FlyDSL in the interpreter `python`, and returns the result of
     `fly.flydsl.frontend.program`. MissingError if that has no FlyDSL. What the program prints goes
-    to stderr."""
+    to `output`, or to stderr."""
+    output = output or sys.stderr
     job = {
         "program": program, "folder": folder, "cuda": str(CUDA), "module": False, "arguments": [],
         "entry": None, "types": None, "launch": None, "locations": True, **job,
@@ -86,7 +95,7 @@ def record(python: str, target: str, *, folder: str, program: str, **job: Any) -
         done = subprocess.run(
             [python, PROGRAM, file],
             env=variables,
-            stdout=sys.stderr.fileno(),
+            stdout=output,
             stderr=subprocess.PIPE,
         )
     except OSError as error:
@@ -98,7 +107,7 @@ def record(python: str, target: str, *, folder: str, program: str, **job: Any) -
             raise MissingError(f"{python} has no {' and no '.join(missing)}", hint=INSTALL)
         last = (said.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
         raise MissingError(f"FlyDSL did not run in {python}: {last}", hint=INSTALL)
-    sys.stderr.buffer.write(done.stderr)
+    output.write(done.stderr.decode(errors="replace"))
     return json.loads((Path(folder) / "result.json").read_text())
 
 
@@ -130,8 +139,7 @@ def chosen(request: Request, result: dict[str, Any]) -> str:
     if not error["kind"]:
         raise UsageError(f"{request.path}: {error['message']}")
     message = f"{error['kind']}: {error['message']}"
-    where = Place(error["file"], error["line"]) if error["file"] else None
-    raise InputError(message, place=where or Place(request.path))
+    raise InputError(message, place=Place(error["file"] or request.path, error["line"]))
 
 
 def described(name: str, one: ParameterType) -> dict[str, Any]:

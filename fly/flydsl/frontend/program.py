@@ -51,6 +51,7 @@ class Recorder:
         self.modules: list[tuple[str, str]] = []
         self.launches = 0
         self.parameters: tuple[list[str], list[Any]] = ([], [])
+        self.names: list[str] = []  # of the function's parameters
         self.waits = job["types"] is not None  # for the call, while the program's lines run
 
     def module(self, module: Any, entry: str) -> None:
@@ -64,13 +65,13 @@ class Recorder:
         if entry == self.job["entry"]:
             raise Found
 
-    def launch(self, file: str, names: list[str], values: tuple[Any, ...]) -> None:
+    def launch(self, file: str, arguments: dict[str, Any]) -> None:
         if self.job["launch"] is None:
             return
         folder = self.folder / f"{Path(file).stem}.{self.launches:03}"
         self.launches += 1
         folder.mkdir()
-        tensors = store(folder, names, values)
+        tensors = store(folder, arguments)
         command = [*self.job["launch"], str(self.folder / file), str(folder)]
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:
@@ -117,17 +118,18 @@ def name_arguments(module: Any, entry: str, names: list[str], arguments: list[An
 
 def unsigned(argument: Any) -> str:
     """The unsigned type of a tensor's elements, which MLIR's type does not say."""
-    dtype = str(getattr(getattr(argument, "torch_tensor", None), "dtype", ""))
+    held = getattr(argument, "torch_tensor", getattr(argument, "dltensor", None))
+    dtype = str(getattr(held, "dtype", ""))
     return {"torch.uint8": "u8", "torch.uint16": "u16", "torch.uint32": "u32"}.get(dtype, "")
 
 
 # -- arguments of launches ------------------------------------------------------------------------
-def store(folder: Path, names: list[str], values: tuple[Any, ...]) -> dict[str, Any]:
+def store(folder: Path, arguments: dict[str, Any]) -> dict[str, Any]:
     """Stores the arguments of a launch, and returns the tensors by name: contiguous views of their
     memory."""
     told: dict[str, Any] = {}
     tensors: dict[str, Any] = {}
-    for name, value in zip(names, values, strict=True):
+    for name, value in arguments.items():
         tensor = tensor_of(value)
         if tensor is not None:
             flat = memory(tensor)
@@ -164,8 +166,9 @@ def tensor_of(value: Any) -> Any:
 
     if isinstance(value, torch.Tensor):
         return value
-    if hasattr(value, "torch_tensor"):
-        return value.torch_tensor
+    for name in ("torch_tensor", "dltensor"):
+        if isinstance(held := getattr(value, name, None), torch.Tensor):
+            return held
     if type(value).__name__ != "PointerJitArg" or not value.pointer.value:
         return None
     for one in gc.get_objects():
@@ -184,6 +187,9 @@ def install(recorder: Recorder) -> None:
 
         def __init__(self, module: Any, name: str, *_: Any, **__: Any):
             self.file = "" if recorder.waits else recorder.modules[-1][1]
+            # Arguments by their place among all of the call's; constants are in no module.
+            own = set(recorder.parameters[0])
+            self.own = [pair for pair in enumerate(recorder.names) if pair[1] in own]
             self._entry = name
             self._ir_text = self._source_ir = ""
             self._link_libs: list[str] = []
@@ -197,21 +203,28 @@ def install(recorder: Recorder) -> None:
         recorder.module(module, func_name)
         return module
 
-    def call_state(signature: Any, values: tuple[Any, ...], kept: Kept) -> Any:
-        names = list(signature.parameters)
-        return lambda given: recorder.launch(kept.file, names, given)
+    def call_state(kept: Kept) -> Any:
+        def launch(given: tuple[Any, ...]) -> None:
+            arguments = {name: given[at] for at, name in kept.own if at < len(given)}
+            recorder.launch(kept.file, arguments)
+
+        return launch
 
     convert = jit_function.convert_to_jit_arguments
 
-    def converted(*arguments: Any) -> Any:
-        found = convert(*arguments)
+    def converted(signature: Any, bound: Any) -> Any:
+        found = convert(signature, bound)
+        recorder.names = list(signature.parameters)
         recorder.parameters = (list(found[0]), list(found[1]))
         return found
 
     jit_function.convert_to_jit_arguments = converted
     jit_function.MlirCompiler.compile = classmethod(compile)
     jit_function.CompiledArtifact = Kept
-    jit_function._build_call_state = call_state
+    jit_function._build_call_state = lambda signature, values, kept: call_state(kept)
+    jit_function._call_state_from_spec = lambda spec, kept: call_state(kept)
+    # The launches read tensors of the CPU, which FlyDSL would only compile for.
+    jit_function._is_compile_placeholder = lambda *_, **__: False
     jit_function._capture_ktrace_names = lambda *_: None
     jit_function._prepare_aot_signature = lambda *_: (None, "it was not compiled")
 
