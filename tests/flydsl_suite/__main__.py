@@ -61,7 +61,7 @@ def run(python: str, script: Path, target: str, folder: Path) -> str:
 def piped(python: str, target: str, folder: Path) -> str:
     """The host function `scale` of the program through the pipe: "right", or what is wrong."""
     rng = np.random.default_rng(7)
-    a = rng.standard_normal((37, 50), dtype=np.float32)
+    a = rng.standard_normal((37, 52), dtype=np.float32)
     np.save(folder / "a.npy", a)
     np.save(folder / "b.npy", np.zeros_like(a))
     tools = Path(sys.executable).parent
