@@ -16,6 +16,8 @@ of repeated launches between the device's events. GB/s and TFLOP/s are the probl
 in that time, and the share is that of the bound. Counts are those of the emulator; for a CUDA
 device, which it does not emulate, those of gfx942. Peaks are what the driver tells of clocks and
 widths, or of the data sheet; the last line says which. --small times the emulator's arguments.
+A call that the target refuses, or that fails, is named below the table with the reason; the exit
+status is then that of the first.
 --write puts the counts for gfx942 into docs/kernels.md.
 """
 
@@ -24,7 +26,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from unittest.mock import patch
 
 import kernel_costs
@@ -41,6 +44,21 @@ TARGETS = {"emulator": COUNTED_FOR, "hip": COUNTED_FOR, "cuda": "sm_90a"}
 COUNTS = ("instructions", "bytes", "FLOPs", "VGPRs", "LDS", "error")
 BOUND, TIMES = ("bound", "by"), ("median", "GB/s", "TFLOP/s", "of the roofline", "by")
 Cells = list[str]
+Measuring = Callable[[Row], tuple[Cells, str]]
+
+
+@dataclass
+class Found:
+    """What was measured: the cells of each row, by the name of its call, what the peaks are by, and
+    the errors of the other calls."""
+
+    lines: dict[str, Cells] = field(default_factory=dict[str, Cells])
+    source: str = ""
+    errors: dict[str, FlyError] = field(default_factory=dict[str, FlyError])
+
+    @property
+    def exit_code(self) -> int:
+        return next((error.exit_code for error in self.errors.values()), 0)
 
 
 def chosen(words: list[str]) -> list[Row]:
@@ -79,26 +97,28 @@ def time_cells(peak: Peak, amounts: tuple[float, float, float], seconds: float) 
     return [duration(seconds), *map(number, rates), *share]
 
 
-def on_emulator(rows: list[Row], target: str) -> Iterator[tuple[Row, Cells, str]]:
-    """The cells of each row, and what the peaks are by."""
+def on_emulator(target: str) -> Measuring:
+    """Returns what measures a call: its cells, and what the peaks are by."""
     peak = of_table(target)
-    for row in rows:
+
+    def cells(row: Row) -> tuple[Cells, str]:
         arguments = row.arguments(SMALL)
         made, costs = kernel_costs.counted(row.call, arguments)
         error = (
             kernel_costs.error(made, kernel_costs.exact(row, arguments)) if row.reference else ""
         )
         amounts = work(row, costs, arguments, made, 1.0)
-        yield row, [*count_cells(costs, error), *bound_cells(peak, amounts)], peak.source
+        return [*count_cells(costs, error), *bound_cells(peak, amounts)], peak.source
+
+    return cells
 
 
-def on_gpu(
-    rows: list[Row], target: str, device: str, small: bool
-) -> Iterator[tuple[Row, Cells, str]]:
+def on_gpu(target: str, device: str, small: bool) -> Measuring:
     """The same. Results are compared with torch's where arguments are small."""
     clock = Clock(device)
     counted_for = target if target.startswith("gfx") else COUNTED_FOR
-    for row in rows:
+
+    def cells(row: Row) -> tuple[Cells, str]:
         arguments = row.arguments(SMALL)
         with patch.dict(os.environ, FLY_TARGET=counted_for):
             _, costs = kernel_costs.counted(row.call, arguments)
@@ -112,35 +132,49 @@ def on_gpu(
             made = clock.run(row.call, arguments, timed=True)
         peak = of_device(clock.limits, target)
         amounts = work(row, costs, arguments, made, scale)
-        cells = [*count_cells(costs, error), *time_cells(peak, amounts, clock.seconds)]
-        yield row, cells, f"{peak.source}; {clock.device}, counts of {counted_for}"
+        source = f"{peak.source}; {clock.device}, counts of {counted_for}"
+        return [*count_cells(costs, error), *time_cells(peak, amounts, clock.seconds)], source
+
+    return cells
 
 
-def measure(options: argparse.Namespace) -> None:
+def found_of(rows: list[Row], measuring: Measuring) -> Found:
+    found = Found()
+    for row in rows:
+        try:
+            found.lines[row.name], found.source = measuring(row)
+        except FlyError as error:
+            found.errors[row.name] = error
+        print(row.name, file=sys.stderr)
+    return found
+
+
+def measure(options: argparse.Namespace) -> int:
+    """Prints the table, and returns the exit status."""
     rows = chosen(options.kernels)
     target = options.target or TARGETS[options.device]
     on_device = options.device != "emulator"
     if not on_device and not target.startswith("gfx"):
         raise UsageError(f"the emulator does not count code for {target}", hint="add --device cuda")
-    table = Table(title=f"fly.kernels, {target}")
-    table.add_column("call")
-    for name in (*COUNTS, *(TIMES if on_device else BOUND)):
-        table.add_column(name, justify="left" if name == "by" else "right", no_wrap=True)
-    sources: list[str] = []
     with patch.dict(os.environ, FLY_TARGET=target):
-        found = (
-            on_gpu(rows, target, options.device, options.small)
-            if on_device
-            else on_emulator(rows, target)
+        found = found_of(
+            rows,
+            on_gpu(target, options.device, options.small) if on_device else on_emulator(target),
         )
-        for row, cells, source in found:
-            table.add_row(row.name, *cells)
-            sources.append(source)
-            print(row.name, file=sys.stderr)
-    # Numbers are not cut off where there is less room.
-    wide = Console(width=10_000)
-    Console(width=wide.measure(table).maximum).print(table)
-    print(f"peaks: {sources[-1]}")
+    if found.lines:
+        table = Table(title=f"fly.kernels, {target}")
+        table.add_column("call")
+        for name in (*COUNTS, *(TIMES if on_device else BOUND)):
+            table.add_column(name, justify="left" if name == "by" else "right", no_wrap=True)
+        for name, cells in found.lines.items():
+            table.add_row(name, *cells)
+        # Numbers are not cut off where there is less room.
+        wide = Console(width=10_000)
+        Console(width=wide.measure(table).maximum).print(table)
+        print(f"peaks: {found.source}")
+    for name, error in found.errors.items():
+        print(f"kernels: {name}: error: {error}", file=sys.stderr)
+    return found.exit_code
 
 
 def main() -> int:
@@ -158,12 +192,11 @@ def main() -> int:
     try:
         if options.write:
             kernel_costs.write()
-        else:
-            measure(options)
+            return 0
+        return measure(options)
     except FlyError as error:
         print(f"kernels: error: {error}", file=sys.stderr)
         return error.exit_code
-    return 0
 
 
 if __name__ == "__main__":

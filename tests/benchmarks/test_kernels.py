@@ -143,3 +143,17 @@ def test_what_is_refused(words, said):
     done = run(*words)
     assert done.returncode == UsageError.exit_code
     assert f"kernels: error: {said}" in done.stderr
+
+
+@pytest.mark.heavy
+def test_a_refused_call_does_not_end_the_table():
+    done = run("--target", "gfx908", "attention", "softmax")
+    assert done.returncode == UsageError.exit_code
+    assert "softmax(x)" in done.stdout
+    assert "flash_attention" not in done.stdout
+    refused = [line for line in done.stderr.splitlines() if "error" in line]
+    assert [line.partition("(")[0] for line in refused] == [
+        "kernels: flash_attention",
+        "kernels: flash_attention_varlen",
+    ]
+    assert all("which gfx908 lacks" in line for line in refused)

@@ -112,6 +112,30 @@ def test_an_llc_that_dies_is_named(small, monkeypatch, tmp_path):
     assert str(caught.value).startswith("k.ll: llc crashed (SIGSEGV)")
 
 
+SIGNS = """target triple = "amdgcn-amd-amdhsa"
+define amdgpu_kernel void @k(<2 x i32> %keys, ptr addrspace(1) %p, i32 %n) #0 {
+  %t = tail call i32 @llvm.amdgcn.workitem.id.x()
+  %first = icmp eq i32 %t, 0
+  %flipped = xor <2 x i32> %keys, splat (i32 -2147483648)
+  %key = extractelement <2 x i32> %flipped, i64 0
+  %chosen = select i1 %first, i32 %key, i32 %n
+  store i32 %chosen, ptr addrspace(1) %p
+  ret void
+}
+declare i32 @llvm.amdgcn.workitem.id.x()
+attributes #0 = { "target-cpu"="gfx942" }
+"""
+
+
+@pytest.mark.parametrize("form", ["text", "bitcode"])
+def test_a_module_that_llc_crashes_on_is_compiled_without_vectors(llvm, form):
+    source = SIGNS.encode() if form == "text" else llvm("llvm-as", data=SIGNS.encode())
+    code = compile(source, Options("asm"))
+    assert b"v_cndmask_b32_e64 v0, v2, -v3, vcc" in code, "the sign of a key is flipped"
+    rest = compile(compile(source, Options("mir", stop_before="si-fold-operands")), Options("asm"))
+    assert b"v_cndmask_b32_e64 v0, v2, -v3, vcc" in rest
+
+
 @pytest.mark.parametrize("form", ["text", "bitcode", "mir"])
 def test_damaged_input_is_an_error_or_compiles(small, llvm, form):
     """Flipped and cut bytes: a result or a FlyError with words in it, never anything else."""

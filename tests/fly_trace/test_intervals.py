@@ -100,9 +100,10 @@ def starts(loops_text: str, folder: Path, monkeypatch) -> list[value_ranges.Inte
     found = []
     trips_of = dynamic.trips_of
 
-    def watched(builder, start, stop, step, dtype):
-        found.append(value_ranges.interval(builder, builder.ssa(trips.convert(start, dtype))))
-        return trips_of(builder, start, stop, step, dtype)
+    def watched(builder, bounds, dtype):
+        start = builder.ssa(trips.convert(bounds.start, dtype))
+        found.append(value_ranges.interval(builder, start))
+        return trips_of(builder, bounds, dtype)
 
     with monkeypatch.context() as patched:
         patched.setattr(dynamic, "trips_of", watched)

@@ -83,6 +83,11 @@ def _calls(random: Random, x: str, y: str) -> list[str]:
         f"fibonacci({random.randint(1, 6)}, {x} & 15)",
         f"fibonacci({x} & 7, {y} & 31)",
         f"digits({x})",
+        f"sum(z for z in ({x}, {y}, 5) if z > {random.randint(-3, 6)})",
+        f"sum((z ^ i for i, z in enumerate(({x}, {y})) if z & 1 == 0 if i < 2), c)",
+        f"sum(digits(z) for row in m for z in row if z > {x})",
+        f"fx.Int32(int({condition(random, 0)}) + int({x}))",
+        f"fx.Int32(bool({x} & 3))",
     ]
 
 
@@ -182,6 +187,10 @@ def condition(random: Random, depth: int = 1) -> str:
                 "not g",
                 f"{x} in {one}",
                 f"{x} in e.values()",
+                f"{x} in {{1, 2, -3}}",
+                f"{x} not in {{4: 5, 6: 7}}",
+                f"any(z > {x} for z in {one} if z != {y})",
+                f"all(z > 1 for z in ({x}, {y}) if z & 1)",
                 f"max({one}) > {x}",
                 f"({x}, {y}) > (2, 3)",
                 f"[{x}, 1] == [{y}, 1]",

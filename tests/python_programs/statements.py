@@ -208,7 +208,10 @@ def _loop(random: Random, kind: str, loops: int, inner) -> list[str]:
     match kind:
         case "for":
             bounds = random.choice(BOUNDS)
-            lines = [f"for {i} in range({bounds}):", *inner(1), f"    c = c + {i}"]
+            header = f"range({bounds})"
+            if random.random() < 0.3:
+                header = f"reversed({header})"
+            lines = [f"for {i} in {header}:", *inner(1), f"    c = c + {i}"]
             if bounds == "3" and random.random() < 0.5:
                 lines += [f"    d[{i}] = d[{i}] ^ {y} + {i}"]
             return lines

@@ -232,10 +232,11 @@ class Point:
         return Point(fx.Int32(self.x), (fx.Int32(self.rest[1]), self.rest[0]))
 
 class Best:
+    tries = 0
+
     def __init__(self, x):
         self.pair = (0, fx.Int32(x))
         self.low = fx.Int32(x)
-        self.tries = 0
 
     def offer(self, i, value):
         self.tries += 1

@@ -135,7 +135,7 @@ def store(folder: Path, arguments: dict[str, Any]) -> dict[str, Any]:
             flat = memory(tensor)
             tensors[name] = flat
             told[name] = {
-                "dtype": str(tensor.dtype).removeprefix("torch."),
+                "dtype": element(value) or str(tensor.dtype).removeprefix("torch."),
                 "pointer": type(value).__name__ == "PointerJitArg",
                 "shape": list(tensor.shape),
                 "strides": list(tensor.stride()),
@@ -145,6 +145,15 @@ def store(folder: Path, arguments: dict[str, Any]) -> dict[str, Any]:
             told[name] = {"value": plain}
     (folder / "arguments.json").write_text(json.dumps(told))
     return tensors
+
+
+def element(value: Any) -> str:
+    """torch's name of a pointer's element type, which need not be that of the tensor there; of
+    integers the one with a sign, as MLIR's type has none."""
+    if type(value).__name__ != "PointerJitArg":
+        return ""
+    name = getattr(value.element_type, "__name__", "").lower()
+    return name.replace("uint", "int")
 
 
 def as_bytes(tensor: Any) -> bytes:

@@ -48,11 +48,19 @@ def generate(
     Without `stop`, and for IR, the command line is one that a user would type. With `verify`,
     LLVM's machine verifier runs after each pass, which is cheap compared with a separate run.
     `meanwhile` is called while llc runs. Passes that would generate wrong code for this module
-    (`defects`) are left out.
+    (`defects`) are left out, and a module on which llc crashes is tried once more in another form
+    (`crashes`).
     """
     from fly_llc.codegen import points
 
     done = _generate(source, emit, stop, verify, meanwhile)
+    if done.signal is not None:
+        from fly_llc.codegen import crashes
+
+        other = crashes.scalarized(source)
+        again = _generate(other, emit, stop, verify) if other is not None else None
+        if other is not None and again is not None and again.output is not None:
+            source, done = other, again
     if done.output is None or not points.code_generation(source.target.cpu).defects:
         return done
     from fly_llc.codegen import defects

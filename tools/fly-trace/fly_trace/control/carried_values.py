@@ -7,7 +7,7 @@ field. Any other object (a function, None) must be the same on every path.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.quoting import quoted
@@ -46,6 +46,36 @@ class Undefined:
 
 class Fields(dict[str, Any]):
     """The attributes of an object that is changed in place."""
+
+
+class Held:
+    """A part that is not carried: it is the same object on all paths, or a list or dictionary whose
+    contents, of which `contents` has those of all by id, can be merged into another one."""
+
+    __slots__ = ("contents", "value")
+
+    def __init__(self, value: Any, contents: Mapping[int, Any]):
+        self.value = value
+        self.contents = contents
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, Held) and self.value is other.value
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @property
+    def described(self) -> str:
+        return _kind(self.value)
+
+
+def plain(one: Any) -> Any:
+    return one.value if isinstance(one, Held) else one
+
+
+def _kind(value: Any) -> str:
+    if object_fields.is_object(value):
+        return f"an object of {type(value).__name__}"
+    return f"a {type(value).__name__}" if type(value) in (list, dict) else describe(value)
 
 
 class _Missing:
@@ -87,6 +117,8 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
     trees differ otherwise."""
     if a is b:
         return a
+    if isinstance(a, Held) or isinstance(b, Held):
+        return _merged_containers(a, b, join, path)
     if object_fields.is_in_place(a) or object_fields.is_in_place(b):
         raise Mismatch(a, b, path)
     if is_leaf(a) and is_leaf(b):
@@ -126,6 +158,31 @@ def _is_dynamic(value: Any) -> bool:
     return any(
         isinstance(leaf, (Scalar, DialectValue)) or not is_number(leaf) for leaf in leaves(value)
     )
+
+
+def _merged_containers(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str) -> Any:
+    """A new list or dictionary with the contents of two, one or both of which are changed in place,
+    and may not change any more: rows are swapped, or one is replaced."""
+    x, y = plain(a), plain(b)
+    if x is y:
+        return a
+    if type(x) is not type(y) or type(x) not in (list, dict):
+        raise Mismatch(a, b, path)
+    contents = [one.contents.get(id(one.value)) if isinstance(one, Held) else one for one in (a, b)]
+    if None in contents:
+        raise Mismatch(a, b, path)
+    try:
+        made = merge(contents[0], contents[1], join, path)
+    except Mismatch as mismatch:
+        if mismatch.path == path:  # of other lengths, or with other keys
+            raise Mismatch(a, b, path) from None
+        raise
+    _freeze(x, y)
+    if type(made) is list:
+        made[:] = map(plain, made)
+    else:
+        made.update({key: plain(one) for key, one in made.items()})
+    return _joined(made)
 
 
 def _merged_objects(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str) -> Any:
@@ -223,6 +280,17 @@ def _freeze(*containers: Any) -> None:
             or not entry.changed  # or else the region's end reports the change
         ):
             builder.frozen.carry(one)
+
+
+def settle(container: Any) -> None:
+    """Has a container that may not change any more be what it is now, behind the control flow that
+    has merged it."""
+    builder = tracing.active()
+    if builder is None:
+        return
+    entry = builder.frozen.find(container)
+    if entry is not None and entry.origin is Origin.CARRIED:
+        builder.frozen.carry(container)
 
 
 def same(a: Any, b: Any) -> bool:
@@ -346,12 +414,22 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
         hint = f"convert it to one type: fx.{title}(…)"
     elif a is None and typed is not None:
         hint = f"assign {name}{mismatch.path} a number before, such as fx.{typed.dtype.title}(0)"
+    elif b is None and typed is not None and name.isidentifier():
+        hint = f"let {name} be a number on all paths, and a flag say what None does"
     elif a is MISSING or b is MISSING:
         hint = f"assign {name}{mismatch.path} a value before"
     elif isinstance(a, Undefined) or isinstance(b, Undefined):
         hint = f"assign {name} a value first"
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
-    tracing.refuse(f"{shown} is {shape_of(a)} {first}, and {shape_of(b)} {second}", hint)
+    types = [type(plain(one)) for one in (a, b)]
+    other = f"and {shape_of(b)} {second}"
+    if isinstance(a, Held) or isinstance(b, Held):
+        hint = "what is changed in place must be the same object on all paths"
+        if types in ([list, list], [dict, dict]):
+            other = f"and another one {second}"
+            slice_ = "[:]" if types[0] is list else "[…]"
+            hint += f": assign its items, {name}{mismatch.path}{slice_} = …"
+    tracing.refuse(f"{shown} is {shape_of(a)} {first}, {other}", hint)
 
 
 def shape_of(value: Any) -> str:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.record import field, record, replace
 
-from fly_trace.control import object_fields, weak_numbers
-from fly_trace.control.carried_values import MISSING, Fields
+from fly_trace.control import carried_values, object_fields, weak_numbers
+from fly_trace.control.carried_values import MISSING, Fields, Held, plain
 from fly_trace.control.discarded import TracedAgain, discard
 from fly_trace.control.weak_numbers import OtherType, Types
 from fly_trace.core import tracing
@@ -27,21 +27,6 @@ if TYPE_CHECKING:
 MOST_TRACED_AGAIN = 500  # branches and loops of a function, in all
 # The variables that statements assign to, and an attribute, or None for items.
 Roots = tuple[tuple[Callable[[], Any], str, str | None], ...]
-
-
-class Held:
-    """A part that is not carried: it must be the same object on all paths."""
-
-    __slots__ = ("value",)
-    described = "an object that is changed in place"
-
-    def __init__(self, value: Any):
-        self.value = value
-
-    def __eq__(self, other: Any) -> bool:
-        return isinstance(other, Held) and self.value is other.value
-
-    __hash__ = None  # type: ignore[assignment]
 
 
 @record
@@ -56,11 +41,14 @@ class Container:
     absent: frozenset[str] = frozenset()  # attributes that only an iteration has
     others: Mapping[str, Any] = field(default_factory=dict)  # those that are not carried
 
-    def read(self, others: dict[int, Any]) -> Any:
-        """The contents, with other containers as they are."""
+    def read(self, others: dict[int, Any], contents: dict[int, Any]) -> Any:
+        """The contents, with other containers as they are. `contents` will have those of all."""
+        contents[id(self.value)] = made = self._read(others, contents)
+        return made
 
+    def _read(self, others: dict[int, Any], contents: dict[int, Any]) -> Any:
         def part(one: Any) -> Any:
-            return Held(one) if id(one) in others else one
+            return Held(one, contents) if id(one) in others else one
 
         value = self.value
         if type(value) is list:
@@ -71,7 +59,7 @@ class Container:
         self._check_others(held)
         late = sorted(self.attributes.union(held).difference(self.order))
         return Fields(
-            (name, part(one) if name in self.attributes else Held(one))
+            (name, part(one) if name in self.attributes else Held(one, contents))
             for name in (*self.order, *late)
             if name not in self.absent
             if (one := held.get(name, MISSING)) is not MISSING or name in self.attributes
@@ -88,20 +76,16 @@ class Container:
     def write(self, state: Any) -> None:
         value = self.value
         if type(value) is list:
-            value[:] = [_plain(one) for one in state]
+            value[:] = [plain(one) for one in state]
         elif type(value) is dict:
-            value.update({key: _plain(one) for key, one in state.items()})
+            value.update({key: plain(one) for key, one in state.items()})
         else:
             for name in object_fields.read(value):
                 if state.get(name, MISSING) is MISSING:
                     object.__delattr__(value, name)
             for name, one in state.items():
                 if one is not MISSING:
-                    object.__setattr__(value, name, _plain(one))
-
-
-def _plain(one: Any) -> Any:
-    return one.value if isinstance(one, Held) else one
+                    object.__setattr__(value, name, plain(one))
 
 
 @record
@@ -134,8 +118,10 @@ def find(roots: Roots, assigned: tuple[str, ...]) -> list[Container]:
             is_item = type(one) in (list, dict)
             if is_item is not (attribute is None) or not _may_change(one):
                 continue
-            if attribute is not None and attribute not in object_fields.read(one):
-                continue
+            if attribute is not None:
+                object_fields.take_defaults(one, (attribute,))
+                if attribute not in object_fields.read(one):
+                    continue
             before = found.get(id(one))
             attributes = before.attributes if before is not None else frozenset()
             added = frozenset((attribute,)) if attribute is not None else frozenset()
@@ -247,10 +233,9 @@ def _take(builder: Builder, error: ContainerChanged, changed: dict[int, frozense
     """Enters the containers for the branch or loop that is traced again. Returns False if that
     carries them already."""
     is_new = False
-    for value, name in ((error.container, error.name), *error.others):
+    for value, name, assigned in ((error.container, error.name, error.attributes), *error.others):
         key = id(value)
         known = builder.fields.get(key, frozenset())
-        assigned = error.attributes if value is error.container else ()
         whole = _whole(value, name, known, assigned)
         is_carried = key in builder.offered and known >= whole.attributes
         if is_carried or changed.get(key) == whole.attributes:
@@ -273,6 +258,7 @@ def _entered(container: Container, is_loop: bool) -> Container:
     """The container with its attributes when the branch or loop starts."""
     if not container.attributes:
         return container
+    object_fields.take_defaults(container.value, container.attributes)
     held = object_fields.read(container.value)
     new = container.attributes.difference(held) if is_loop else frozenset[str]()
     others = {name: one for name, one in held.items() if name not in container.attributes}
@@ -285,7 +271,8 @@ class ContainerChanged(TracedAgain):
     container: Any = None
     attributes: tuple[str, ...] = ()
     name = ""
-    others: tuple[tuple[Any, str], ...] = ()  # more containers, and their names
+    # More containers, their names, and the attributes.
+    others: tuple[tuple[Any, str, tuple[str, ...]], ...] = ()
 
 
 def _widened(builder: Builder, one: Container, changed: Mapping[int, frozenset[str]]) -> Container:
@@ -338,11 +325,13 @@ def carried(
     others = {id(one.value): one.value for one in containers}
 
     def get_all() -> Any:
-        return (*(one.read(others) for one in containers), *get())
+        contents: dict[int, Any] = {}
+        return (*(one.read(others, contents) for one in containers), *get())
 
     def put_all(values: Any) -> None:
         for one, state in zip(containers, values, strict=False):
             one.write(state)
+            carried_values.settle(one.value)
         put(tuple(values)[count:])
 
     before, offered, fields = builder.carried, builder.offered, builder.fields

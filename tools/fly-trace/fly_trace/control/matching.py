@@ -32,12 +32,10 @@ def _value(subject: Any, found: Found, value: Any) -> Any:
     return subject == value
 
 
-def _is(subject: Any, found: Found, value: Any) -> bool:
-    if isinstance(subject, Scalar) and value is not None:
-        tracing.refuse(
-            f"`case {value}` compares object identity, but {describe(subject)} is a value",
-            "use an `if`",
-        )
+def _is(subject: Any, found: Found, value: Any) -> Any:
+    """`case True`, `case False` and `case None`: there is one object of each."""
+    if isinstance(subject, Scalar) and subject.dtype.is_bool and value is not None:
+        return subject if value else subject ^ True
     return subject is value
 
 

@@ -3,7 +3,9 @@ and SimpleNamespace. Branches and loops carry them field by field, as a new obje
 
 from __future__ import annotations
 
+import inspect
 import types
+from collections.abc import Iterable
 from typing import Any
 
 from fly_trace.core import tracing
@@ -59,6 +61,18 @@ def _is_tree(value: Any, above: set[int]) -> bool:
 def read(value: Any) -> dict[str, Any]:
     """An object's attributes by name, slots included."""
     return ATTRIBUTES.read(value)
+
+
+def take_defaults(value: Any, names: Iterable[str]) -> None:
+    """Gives an object the attributes among `names` that only its class has, as a method's
+    `self.count += 1` does: a branch or loop carries the object's own."""
+    held = read(value)
+    for name in names:
+        if name in held:
+            continue
+        found = inspect.getattr_static(type(value), name, None)
+        if found is not None and not hasattr(type(found), "__get__"):
+            object.__setattr__(value, name, found)
 
 
 def rebuilt(like: Any, fields: dict[str, Any]) -> Any:

@@ -150,14 +150,26 @@ def check_entries(
             refuse(entry, how)
         shared.append(entry)
     if shared:
+        attributes = [_attributes(entry) for entry in shared]
         try:
             refuse(shared[0], how)
         except InputError as error:
             for entry in shared:
                 entry.restore()
             found = _shared(error, shared[0])
-            found.others = tuple((entry.value, entry.name) for entry in shared[1:])
+            found.attributes, *others = attributes
+            found.others = tuple(
+                (entry.value, entry.name, names)
+                for entry, names in zip(shared[1:], others, strict=True)
+            )
             raise found from None
+
+
+def _attributes(entry: Entry) -> tuple[str, ...]:
+    """An object's attributes, before the change and after it."""
+    if not object_fields.is_object(entry.value):
+        return ()
+    return tuple(dict.fromkeys((*entry.state, *object_fields.read(entry.value))))
 
 
 @contextmanager

@@ -21,11 +21,13 @@ from fly_trace.control.calls import foreign_functions as foreign_functions
 from fly_trace.control.calls import sorting as sorting
 from fly_trace.control.calls.builtin_functions import contains
 from fly_trace.control.calls.call import call, item
+from fly_trace.control.calls.filtered import filtered
 from fly_trace.control.calls.sequences import compared
 from fly_trace.control.carried_values import Undefined
 from fly_trace.control.generators import static_range, yielding_test
 from fly_trace.control.loops.dynamic import for_, while_
 from fly_trace.control.loops.iterations import each, for_exit
+from fly_trace.control.loops.trips import ranged
 from fly_trace.control.matching import match
 from fly_trace.control.messages import call_printf, require
 from fly_trace.control.named_values import carrying
@@ -55,6 +57,7 @@ __all__ = [
     "compared",
     "deleted_from",
     "each",
+    "filtered",
     "for_",
     "for_exit",
     "if_",
@@ -62,6 +65,7 @@ __all__ = [
     "item",
     "items",
     "match",
+    "ranged",
     "static_range",
     "target",
     "target_attribute",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ from fly_common.record import field, record
 from fly_trace.rewrite import names as analysis
 from fly_trace.rewrite import nodes
 
+FILTERED = ("sum", "any", "all")
 # Per class of visitors and of nodes.
 _METHODS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
@@ -71,15 +73,37 @@ class Expressions(ast.NodeTransformer):
     def visit_Call(self, node: ast.Call) -> ast.expr:
         if isinstance(node.func, ast.Name) and node.func.id == "super" and not node.args:
             return self.parent(node)
+        filtered = self.filtered(node)
         function = self.visit(node.func)
         arguments = [self.visit(item) for item in node.args]
+        if filtered is not None:
+            arguments[:1] = [nodes.thunk(arguments[0]), filtered]
         if nodes.is_printf(node):
             texts = map(nodes.thunk, arguments)
             return nodes.at(nodes.call("call_printf", function, *texts), node)
         keywords = [
             nodes.at(ast.keyword(item.arg, self.visit(item.value)), item) for item in node.keywords
         ]
-        return nodes.at(nodes.call("call", function, *arguments, keywords=keywords), node)
+        word = "call" if filtered is None else "filtered"
+        return nodes.at(nodes.call(word, function, *arguments, keywords=keywords), node)
+
+    def filtered(self, node: ast.Call) -> ast.expr | None:
+        """For `sum(x for … if …)`, and the same of `any` and `all`: a function that returns pairs
+        of the condition and a function that computes the item (`control.calls.filtered`)."""
+        named = isinstance(node.func, ast.Name) and node.func.id in FILTERED
+        if not named or not node.args or not isinstance(node.args[0], ast.GeneratorExp):
+            return None
+        tests = node.args[0].generators[-1].ifs
+        if not tests or any(isinstance(one, ast.NamedExpr) for one in nodes.walk(node)):
+            return None
+        pairs = copy.deepcopy(node.args[0])
+        tests, pairs.generators[-1].ifs = pairs.generators[-1].ifs, []
+        test = tests[0] if len(tests) == 1 else nodes.at(ast.BoolOp(ast.And(), tests), tests[0])
+        pairs.elt = nodes.at(ast.Tuple([test, pairs.elt], ast.Load()), pairs.elt)
+        self.comprehension(pairs)
+        assert isinstance(pairs.elt, ast.Tuple)
+        pairs.elt.elts[1] = nodes.at(nodes.thunk(pairs.elt.elts[1]), node)
+        return nodes.at(nodes.thunk(pairs), node)
 
     def parent(self, node: ast.Call) -> ast.Call:
         """`super()`, which looks at the frame that calls it, with its arguments: that frame may be

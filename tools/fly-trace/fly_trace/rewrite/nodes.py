@@ -161,6 +161,16 @@ def range_call(node: ast.expr) -> ast.Call | None:
     return None
 
 
+def reversed_range_call(node: ast.expr) -> ast.Call | None:
+    """The call of `range` in `reversed(range(…))`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        return None
+    if node.func.id != "reversed" or len(node.args) != 1 or node.keywords:
+        return None
+    ranged = range_call(node.args[0])
+    return None if ranged is None or ranged.keywords else ranged
+
+
 def has_slice(node: ast.expr) -> bool:
     """Whether an index contains a colon or a star, which are not expressions by themselves."""
     parts = node.elts if isinstance(node, ast.Tuple) else [node]

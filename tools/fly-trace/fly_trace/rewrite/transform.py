@@ -187,6 +187,8 @@ class Transformer(Expressions):
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
         exits = getattr(node, "exits", False)
         ranged = nodes.range_call(node.iter)
+        reversing = nodes.reversed_range_call(node.iter) if ranged is None else None
+        ranged = ranged or reversing
         if ranged is None and not exits:
             target = self.visit(node.target)
             iterable = nodes.at(nodes.call("items", self.visit(node.iter)), node.iter)
@@ -226,7 +228,10 @@ class Transformer(Expressions):
             head = [nodes.call("items", self.visit(node.iter))]
         else:
             given = ast.Tuple([self.visit(item) for item in ranged.args], ast.Load())
-            head = [self.visit(ranged.func), given]
+            function = self.visit(ranged.func)
+            if reversing is not None:
+                function = nodes.call("ranged", self.visit(node.iter.func), function)  # type: ignore[attr-defined]
+            head = [function, given]
         word = ("for_exit" if exits else "for_") if ranged is not None else "each"
         last = (nodes.strings(first), ast.Constant(count), nodes.strings(tuple(targets)), *tail)
         given = [word for word in ranged.keywords if word.arg] if ranged is not None else []

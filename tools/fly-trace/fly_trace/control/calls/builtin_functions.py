@@ -9,9 +9,10 @@ from typing import Any
 from fly_trace.control import carried_values
 from fly_trace.control.branches import Merging, branch, condition, dynamic, truth
 from fly_trace.control.calls import call, sequences
+from fly_trace.core import tracing
 from fly_trace.effects import user_code
 from fly_trace.values.conversion import convert
-from fly_trace.values.dtypes import BOOL
+from fly_trace.values.dtypes import BOOL, I32
 from fly_trace.values.math_functions import where
 from fly_trace.values.scalars import Scalar
 
@@ -120,6 +121,9 @@ def contains(container: Any, item: Any) -> Any:
     kind = type(container)
     if kind is _VALUES:
         container, kind = list(container), list
+    elif kind in _HASHED and type(item) is Scalar and dynamic(item):
+        container = [one for one in container if carried_values.is_number(one)]
+        kind = list  # no other item or key can be equal to a number
     if kind not in (list, tuple):
         method = user_code.method_of(kind, "__contains__")
         if method is None:
@@ -132,15 +136,37 @@ def contains(container: Any, item: Any) -> Any:
 
 
 def bool_(*given: Any) -> Any:
-    """`bool(…)` of an object whose `__bool__` returns a dynamic value."""
-    if len(given) != 1 or isinstance(given[0], Scalar):
+    """`bool(…)` of a dynamic value, or of an object whose `__bool__` returns one."""
+    if len(given) != 1:
         return bool(*given)
     found = condition(given[0])
     return convert(found, BOOL) if dynamic(found) else bool(found)
 
 
+def int_(*given: Any, **named: Any) -> Any:
+    """`int(…)`: a dynamic integer is one, and a bool becomes one."""
+    if len(given) == 1 and not named and dynamic(given[0]):
+        (value,) = given
+        if value.dtype.is_bool:
+            return convert(value, I32)
+        if value.dtype.is_integer:
+            return value
+    return int(*given, **named)
+
+
+def pow_(base: Any, exponent: Any, modulus: Any = None) -> Any:
+    """`pow(…)`, of dynamic values without a modulus."""
+    if modulus is not None and any(map(dynamic, (base, exponent, modulus))):
+        tracing.refuse(
+            "pow() of a dynamic value takes no modulus",
+            "multiply in a loop, and take the remainder of each product",
+        )
+    return pow(base, exponent, modulus)
+
+
 _VALUES = type({}.values())
+_HASHED = (dict, set, frozenset, type({}.keys()))
 # Types whose values Python compares while tracing.
 _KNOWN = frozenset((bool, int, float, str, bytes, type(None)))
 
-call.TRACED.update({any: any_, all: all_, bool: bool_, min: min_, max: max_})
+call.TRACED.update({any: any_, all: all_, bool: bool_, int: int_, min: min_, max: max_, pow: pow_})

@@ -8,7 +8,6 @@ again are carried. Each keeps its type.
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,15 @@ from fly_trace.control import in_place
 from fly_trace.control.branches import Put, condition, dynamic
 from fly_trace.control.in_place import Roots, Variables
 from fly_trace.control.loops import accumulators, unrolling
-from fly_trace.control.loops.trips import bounds_of, loop_type, static, trips_of
+from fly_trace.control.loops.trips import (
+    RANGES,
+    Bounds,
+    bounds_of,
+    loop_type,
+    reversed_range,
+    static,
+    trips_of,
+)
 from fly_trace.control.loops.variables import Carried
 from fly_trace.core import tracing
 from fly_trace.values import integer_ops
@@ -49,14 +56,15 @@ def for_(
     how many iterations LLVM makes one."""
     builder = tracing.active()
     fixed = not any(map(dynamic, arguments))
-    if range_ is not builtins.range or (fixed and (builder is None or builder.host)):
+    by_python = range_ is reversed_range or builder is None or builder.host
+    if range_ not in RANGES or (fixed and by_python):
         for item in range_(*map(static, arguments)):
             body(item)
         return
     assert builder is not None
     if fixed and not len(range(*map(static, arguments))):
         return
-    bounds = bounds_of(arguments)
+    bounds = bounds_of(range_, arguments)
     iterations = range(*map(static, arguments)) if fixed else None
     runs = None if iterations is None else len(iterations)
 
@@ -74,7 +82,7 @@ def for_(
 
 def _dynamic_for(
     builder: Builder,
-    bounds: tuple[Any, Any, Any],
+    bounds: Bounds,
     runs: int | None,
     body: Callable[[Any], None],
     own: Variables,
@@ -83,11 +91,10 @@ def _dynamic_for(
 ) -> None:
     """Builds scf.for. `runs` is the number of iterations, if it is known."""
     get, put = own.get, own.put
-    start, stop, step = bounds
-    dtype = I64 if builder.host else loop_type(start, stop, step)
+    dtype = I64 if builder.host else loop_type(bounds)
     held = Carried(builder, own)
     initial = held.initial(builder)
-    trips = trips_of(builder, start, stop, step, dtype)
+    trips = trips_of(builder, bounds, dtype)
     attributes = _annotations(builder, unroll)
     if trips.unsigned:
         attributes["unsignedCmp"] = builder.attribute("unit")
@@ -151,9 +158,7 @@ def _extended(
 
 
 def for_left(
-    start: Any,
-    stop: Any,
-    step: Any,
+    bounds: Bounds,
     body: Callable[[Any], None],
     get: Callable[[], Any],
     put: Put,
@@ -165,7 +170,6 @@ def for_left(
     unroll: Any = None,
 ) -> None:
     """Builds a loop over a range that ends early once `left()` is true, as scf.while."""
-    bounds = start, stop, step
     in_place.retried(
         *(roots, get, put, names, carried),
         lambda own: _dynamic_for_left(bounds, body, own, targets, left, unroll),
@@ -173,7 +177,7 @@ def for_left(
 
 
 def _dynamic_for_left(
-    bounds: tuple[Any, Any, Any],
+    bounds: Bounds,
     body: Callable[[Any], None],
     own: Variables,
     targets: tuple[str, ...],
@@ -181,10 +185,9 @@ def _dynamic_for_left(
     unroll: Any,
 ) -> None:
     get, put = own.get, own.put
-    start, stop, step = bounds
     builder = tracing.current("a dynamic loop")
-    dtype = I64 if builder.host else loop_type(start, stop, step)
-    trips = trips_of(builder, start, stop, step, dtype)
+    dtype = I64 if builder.host else loop_type(bounds)
+    trips = trips_of(builder, bounds, dtype)
     held = Carried(builder, own)
     initial = [trips.lower, *held.initial(builder)]
     attributes = _annotations(builder, unroll)

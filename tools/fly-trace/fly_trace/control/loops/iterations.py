@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from collections.abc import Callable, Iterator
 from itertools import islice
 from types import GeneratorType
@@ -13,7 +12,7 @@ from fly_trace.control.branches import Put, dynamic, if_, truth
 from fly_trace.control.carried_values import Undefined
 from fly_trace.control.in_place import Roots
 from fly_trace.control.loops.dynamic import for_, for_left
-from fly_trace.control.loops.trips import bounds_of, static
+from fly_trace.control.loops.trips import RANGES, bounds_of, static
 from fly_trace.core import tracing
 from fly_trace.rewrite.exits import SKIP
 
@@ -148,7 +147,7 @@ def for_exit(
     the rest becomes a dynamic loop."""
     builder = tracing.active()
     rest = (body, get, put, names, live, targets, roots)
-    if range_ is not builtins.range or builder is None or not any(map(dynamic, arguments)):
+    if range_ not in RANGES or builder is None or not any(map(dynamic, arguments)):
         given = range_(*map(static, arguments))
         is_long = isinstance(given, range) and len(given) > UNROLLED
         if builder is None or builder.host or not is_long:
@@ -169,4 +168,4 @@ def for_exit(
     if left is None:
         for_(range_, arguments, *rest, unroll)
     else:
-        for_left(*bounds_of(arguments), *rest, left, unroll)
+        for_left(bounds_of(range_, arguments), *rest, left, unroll)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fly_common.record import record
 
 from fly_trace.control.branches import dynamic
+from fly_trace.control.calls import call
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values import integer_ops
@@ -29,7 +30,33 @@ def static(value: Any) -> Any:
     return value.number if isinstance(value, Scalar) and value.number is not None else value
 
 
-def bounds_of(arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
+@record
+class Bounds:
+    """The arguments of `range`. `backward`: of `reversed(range(…))`."""
+
+    start: Any
+    stop: Any
+    step: Any
+    backward: bool = False
+
+
+def reversed_range(*arguments: Any) -> Iterator[int]:
+    """`reversed(range(…))`, which loops know by this function."""
+    return reversed(range(*arguments))
+
+
+RANGES = (range, reversed_range)
+
+
+def ranged(reversing: Any, range_: Any) -> Callable[..., Any]:
+    """What a loop over `reversed(range(…))` iterates with the arguments of `range`."""
+    if reversing is reversed and range_ is range:
+        return reversed_range
+    return lambda *arguments: call.call(reversing, range_(*arguments))
+
+
+def bounds_of(range_: Any, arguments: tuple[Any, ...]) -> Bounds:
+    """The bounds of a loop over `range_`, which is one of RANGES."""
     if not 1 <= len(arguments) <= 3:
         raise TypeError(f"range expected 1 to 3 arguments, got {len(arguments)}")
     for argument in arguments:
@@ -48,11 +75,12 @@ def bounds_of(arguments: tuple[Any, ...]) -> tuple[Any, Any, Any]:
     step = given[2] if len(given) == 3 else 1
     if not dynamic(step) and static(step) == 0:
         raise ValueError("range() arg 3 must not be zero")
-    return start, stop, step
+    return Bounds(start, stop, step, range_ is reversed_range)
 
 
-def loop_type(start: Any, stop: Any, step: Any) -> DType:
+def loop_type(bounds: Bounds) -> DType:
     """The loop variable's type: the promotion of the bounds. A static step only has to fit."""
+    start, stop, step = bounds.start, bounds.stop, bounds.step
     if isinstance(step, Scalar):
         return meet("range", start, stop, step)
     if isinstance(start, Scalar) or isinstance(stop, Scalar):
@@ -72,20 +100,21 @@ class Trips:
     item: Callable[[Any], Any] = lambda counter: counter
 
 
-def trips_of(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -> Trips:
+def trips_of(builder: Builder, bounds: Bounds, dtype: DType) -> Trips:
     """Computes the parameters of scf.for for a range.
 
     scf.for adds the step once more after the last iteration, and this must not overflow. If it
     could, a loop over non-negative numbers uses unsigned comparison, which has enough range. Other
-    loops count iterations, and compute the variable from the count.
+    loops count iterations, and compute the variable from the count, as those do that run backward.
     """
+    start, stop, step = bounds.start, bounds.stop, bounds.step
 
     def ssa(value: Any) -> Any:
         return builder.ssa(convert(value, dtype))
 
     first, end = ssa(start), ssa(stop)
     size = static(step)
-    if not dynamic(step) and size > 0:
+    if not dynamic(step) and size > 0 and not bounds.backward:
         plain = Trips(first, end, ssa(size), unsigned=not dtype.is_signed)
         if size == 1 or dtype.bits == 64:  # with 64 bits, the program guarantees that the sum fits
             return plain
@@ -124,6 +153,8 @@ def trips_of(builder: Builder, start: Any, stop: Any, step: Any, dtype: DType) -
     count = make("select", runs, count, zero)
 
     def item(counter: Any) -> Any:
+        if bounds.backward:
+            counter = make("subi", make("subi", count, one), counter)
         return make("addi", first, make("muli", counter, by))
 
     return Trips(zero, count, one, unsigned=True, item=item)
