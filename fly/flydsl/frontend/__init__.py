@@ -83,7 +83,7 @@ def record(
     """Runs a program with FlyDSL in the interpreter `python`, and returns the result of
     `fly.flydsl.frontend.program`. MissingError if that has no FlyDSL. What the program prints goes
     to `output`, or to stderr."""
-    output = output or sys.stderr
+    out: IO[Any] = output or sys.stderr
     job = {
         "program": program, "folder": folder, "cuda": str(CUDA), "module": False, "arguments": [],
         "entry": None, "types": None, "launch": None, "locations": True, **job,
@@ -95,7 +95,7 @@ def record(
         done = subprocess.run(
             [python, PROGRAM, file],
             env=variables,
-            stdout=output,
+            stdout=out,
             stderr=subprocess.PIPE,
         )
     except OSError as error:
@@ -107,7 +107,7 @@ def record(
             raise MissingError(f"{python} has no {' and no '.join(missing)}", hint=INSTALL)
         last = (said.strip().splitlines() or [f"it ended with {done.returncode}"])[-1]
         raise MissingError(f"FlyDSL did not run in {python}: {last}", hint=INSTALL)
-    output.write(done.stderr.decode(errors="replace"))
+    out.write(done.stderr.decode(errors="replace"))
     return json.loads((Path(folder) / "result.json").read_text())
 
 

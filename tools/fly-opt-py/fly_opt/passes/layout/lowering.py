@@ -154,7 +154,8 @@ class Lowering:
         def make() -> ir.Operation:
             return ops.build_op("get_leaves", [value], results, attributes, loc=loc, ip=ip)
 
-        return list(self.builder.once(("get_leaves", value), make).owner.results)
+        first: Any = self.builder.once(("get_leaves", value), make)
+        return list(first.owner.results)
 
     def view(self, value: ir.Value) -> View:
         meaning = self.meaning(value)
