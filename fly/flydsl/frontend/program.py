@@ -148,6 +148,8 @@ def store(folder: Path, arguments: dict[str, Any]) -> dict[str, Any]:
                 "strides": list(tensor.stride()),
             }
             (folder / f"{name}.bin").write_bytes(as_bytes(flat))
+        elif type(value).__name__ == "Stream":
+            continue
         elif isinstance(plain := getattr(value, "value", value), (bool, int, float)):
             told[name] = {"value": plain}
     (folder / "arguments.json").write_text(json.dumps(told))
