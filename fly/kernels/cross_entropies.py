@@ -153,7 +153,7 @@ def cross_entropy_rows(
 def cross_entropy_backward(
     gradient: Any, x: Any, targets: Any, log_sums: Any, smoothing: float, ignore_index: int
 ) -> Any:
-    """The gradient of x, from those of the losses and the log_sums of `cross_entropy_rows`."""
+    """The gradient of x, from that of the losses of `cross_entropy_rows`, and its log_sums."""
     matrix = as_matrix(x)
     dx = cross_entropy_backward_matrix(
         contiguous(gradient).reshape(-1),
@@ -170,12 +170,20 @@ def cross_entropy_backward(
 def _save(ctx: Any, inputs: Any, output: Any) -> None:
     x, targets, ctx.smoothing, ctx.ignored = inputs
     ctx.save_for_backward(x, targets, output[1])
-    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)
 
 
 @cross_entropy_rows.gradient(_save)
-def _(ctx: Any, gradient: Any, _: Any) -> Any:
-    dx = cross_entropy_backward(gradient, *ctx.saved_tensors, ctx.smoothing, ctx.ignored)
+def _(ctx: Any, of_losses: Any, of_log_sums: Any) -> Any:
+    """Most losses use no log_sums, whose gradient is the softmax: a kernel has no part in it."""
+    x, targets, log_sums = ctx.saved_tensors
+    dx = None
+    if of_losses is not None:
+        dx = cross_entropy_backward(of_losses, x, targets, log_sums, ctx.smoothing, ctx.ignored)
+    if of_log_sums is not None:
+        shares = (x.to(log_sums.dtype) - log_sums[..., None]).exp()
+        more = (shares * of_log_sums[..., None]).to(x.dtype)
+        dx = more if dx is None else dx + more
     return dx, None, None, None
 
 
@@ -199,4 +207,14 @@ def cross_entropy(
     if reduction == "none":
         return losses
     total = losses.sum()
-    return total if reduction == "sum" else total / (targets != ignore_index).sum()
+    return total if reduction == "sum" else total / _count(targets, ignore_index, total)
+
+
+def _count(targets: Any, ignore_index: int, total: Any) -> Any:
+    """How many targets are not ignored, as a number of total's type. They are compared as i64, as
+    in the kernel, since torch takes -100 for 156 beside u8. NumPy's 0 is NaN: it warns of
+    divisions by 0."""
+    if hasattr(targets, "long"):  # torch's
+        return (targets.long() != ignore_index).sum()
+    count = (targets.astype("int64") != ignore_index).sum()
+    return total.dtype.type(count or float("nan"))

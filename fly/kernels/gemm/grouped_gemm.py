@@ -26,7 +26,7 @@ from fly.kernels.gemm.matrix_product import (
 )
 from fly.kernels.gemm.plans import WIDEST, Plan, plan
 from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
-from fly.kernels.operators import operator
+from fly.kernels.operators import operator, wanted
 
 Weights = fx.Tensor[fx.Numeric, "G", fx.sym_int32("K"), fx.sym_int32("N")]
 Offsets = fx.Tensor[fx.Int32, "G"]
@@ -200,4 +200,6 @@ def _(ctx: Any, gradient: Any) -> Any:
         sums = grouped_matmul(a, b, offsets, out_dtype=wide(a))
         gradient = before(ctx.activation, gradient, sums)
     gradient = gradient.to(a.dtype)
-    return grouped_matmul(gradient, b.mT, offsets), group_products(a, gradient, offsets), None
+    for_a, for_b = wanted(ctx, 2)
+    of_a = grouped_matmul(gradient, b.mT, offsets) if for_a else None
+    return of_a, group_products(a, gradient, offsets) if for_b else None, None

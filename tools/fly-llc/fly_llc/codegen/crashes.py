@@ -1,8 +1,8 @@
 """Modules that llc crashes on, without vector operations.
 
-Instruction selection for AMD's GPUs by LLVM 22 crashes on a `select` of an element of a vector whose
-sign bits a XOR flips, as `opt` writes two of a sort's keys. Without operations on vectors such a
-module compiles. Nothing but the crash tells which modules these are.
+LLVM 22's instruction selection crashes on a `select` of an element of a vector whose sign bits a
+XOR flips, as `opt` writes two of a sort's keys. Without operations on vectors such a module
+compiles. Nothing but the crash tells which modules these are.
 """
 
 from __future__ import annotations
