@@ -1,6 +1,7 @@
 """Compares the code of this project and FlyDSL, kernel by kernel, on gfx942.
 
-    python benchmarks/code_quality.py [--peers-python PATH] [--json FILE]
+    python benchmarks/code_quality.py [--peers-python PATH] [--flydsl-source DIR]
+                                      [--kernels NAME,…] [--json FILE]
 
 The counts are taken from the linked code objects of both, by the same program: instructions
 (static, loops once), VGPRs, AGPRs, bytes of LDS, spilled registers, waits and matrix instructions.
@@ -9,6 +10,8 @@ and layernorm count columns in 32 bits in both (FlyDSL's loops support no wider 
 checked to fit at launch), and vector_add counts elements in 64 bits here and 32 in FlyDSL. FlyDSL
 0.4.2 is used if the interpreter PATH (default: this one) has it; otherwise only our counts are
 listed. No GPU is needed.
+
+With --flydsl-source DIR, a checkout of FlyDSL, its own kernels (compile_time.OWN) are compared too.
 
 The exit status is 1 if a count of ours is more than 5 % above FlyDSL's (a difference of one
 register or instruction is always allowed). Waits, marked `*`, are exempt: they come from each
@@ -53,9 +56,9 @@ def unescaped(text: str) -> bytes:
     return plain.encode("latin-1")
 
 
-def flydsl_object(python: str, kernel: str, scratch: Path) -> bytes:
+def flydsl_object(python: str, kernel: str, scratch: Path, source: Path | None) -> bytes:
     """Returns FlyDSL's code object, a string in the last module that it dumps."""
-    system = compile_time.flydsl(python, compile_time.rocm_folder(scratch / kernel), None)
+    system = compile_time.flydsl(python, compile_time.rocm_folder(scratch / kernel), source)
     dumps = scratch / kernel / "dumps"
     environment = {
         **os.environ,
@@ -73,9 +76,9 @@ def flydsl_object(python: str, kernel: str, scratch: Path) -> bytes:
     return unescaped(found[1])
 
 
-def our_object(kernel: str, scratch: Path) -> bytes:
+def our_object(kernel: str, scratch: Path, source: Path | None) -> bytes:
     file = scratch / f"{kernel}.hsaco"
-    ours = compile_time.ours(compile_time.ROOT, "fly", TARGET)
+    ours = compile_time.ours(compile_time.ROOT, "fly", TARGET, source)
     command = [word or "0" for word in ours.command(kernel, "cold")]
     environment = {**os.environ, **ours.environment(scratch / "cache")}
     done = subprocess.run([*command, str(file)], env=environment, capture_output=True, text=True)
@@ -93,6 +96,8 @@ def counts(hsaco: bytes) -> dict[str, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--peers-python", default=sys.executable, help="where FlyDSL is")
+    parser.add_argument("--flydsl-source", type=Path, metavar="DIR", help="a checkout of FlyDSL")
+    parser.add_argument("--kernels", help="compare these only, separated by commas")
     parser.add_argument("--json", type=Path, help="write the counts to this file too")
     options = parser.parse_args()
     table: dict[str, dict[str, dict[str, int]]] = {}
@@ -102,10 +107,17 @@ def main() -> int:
             system.name == "FlyDSL"
             for system in compile_time.find_peers(options.peers_python, TARGET, scratch, None)
         )
-        for kernel in (*compile_time.KERNELS, *compile_time.TILED):
-            table[kernel] = {"fly": counts(our_object(kernel, scratch))}
+        source = compile_time.check_source(options.flydsl_source)
+        kernels = (
+            *compile_time.KERNELS,
+            *compile_time.TILED,
+            *(compile_time.OWN if source else ()),
+        )
+        wanted = options.kernels.split(",") if options.kernels else kernels
+        for kernel in filter(wanted.__contains__, kernels):
+            table[kernel] = {"fly": counts(our_object(kernel, scratch, source))}
             if peer:
-                theirs = flydsl_object(options.peers_python, kernel, scratch)
+                theirs = flydsl_object(options.peers_python, kernel, scratch, source)
                 table[kernel]["FlyDSL"] = counts(theirs)
     worse = report(table)
     if options.json:
@@ -116,7 +128,7 @@ def main() -> int:
 def report(table: dict[str, dict[str, dict[str, int]]]) -> int:
     """Prints the table; returns the number of counts above the limit."""
     worse = 0
-    print(f"{'kernel':16}{'':8}" + "".join(f"{row:>15}" for row in ROWS))
+    print(f"{'kernel':32}{'':8}" + "".join(f"{row:>15}" for row in ROWS))
     for kernel, systems in table.items():
         theirs = systems.get("FlyDSL")
         for system, found in systems.items():
@@ -130,7 +142,7 @@ def report(table: dict[str, dict[str, dict[str, int]]]) -> int:
                 judged = row not in NOT_JUDGED
                 worse += beyond and judged
                 cells += f"{found[row]:>14}{' ' if not beyond else '!' if judged else '*'}"
-            print(f"{kernel:16}{system:8}{cells}")
+            print(f"{kernel:32}{system:8}{cells}")
     print(f"{worse} counts are more than 5 % above FlyDSL's" if worse else "none is 5 % above")
     return worse
 

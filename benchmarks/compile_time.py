@@ -24,6 +24,9 @@ ROCm/FlyDSL, and without it FlyDSL is left out of that row. The commit that was 
     git clone https://github.com/ROCm/FlyDSL DIR
     git -C DIR checkout 11c4174d82b7491c2d08d5828a254183f2a8b959
 
+Kernels of that checkout (OWN) are compiled from their own source by both systems: here by
+`fly.flydsl`, unmodified. They need torch on both sides, whose import is part of their times.
+
 FlyDSL's differs from the others in this: the numbers of heads are constants, the order of axes is
 batch, length, head, element, and a block has two waves (ours and Triton's have four).
 
@@ -56,6 +59,16 @@ KERNELS = ("vector_add", "softmax", "layernorm")  # of peers/fly_kernels.py
 TILED = ("tiled_copy", "tiled_mma", "preshuffle_gemm", "softmax_tiles")
 LONG = ("straight_line",)  # of peers/long_kernels.py: 2,000 source lines
 FLASH = ("flash_attention",)  # of examples/ for us, of a checkout of FlyDSL for FlyDSL
+# Kernels of a checkout of FlyDSL, unmodified: cases of tests/flydsl_kernels, without spaces.
+OWN = (
+    "softmax bf16 5x333",
+    "layernorm f32 3x600",
+    "rmsnorm bf16 2x8192",
+    "preshuffle_gemm bf16 48x64x512",
+    "flash_attn bf16 causal 100",
+    "topk_gating_softmax f32 37x64x6",
+    "moe_gemm1 fp8 70x256x128",
+)
 FLYDSL_KERNEL = "kernels/attention/flash_attn_generic.py"  # in a checkout of FlyDSL
 TILED_TEXT = str(HERE / "peers/tiled_kernels.py")
 STATES = ("cold", "warm", "call")
@@ -92,8 +105,13 @@ class System:
     kernels: tuple[str, ...] = (*KERNELS, *LONG, *TILED)
 
 
-def ours(checkout: Path, name: str, target: str) -> System:
+def ours(checkout: Path, name: str, target: str, source: Path | None = None) -> System:
+    """`source` is a checkout of FlyDSL, whose own kernels are then measured too."""
+
     def command(kernel: str, state: str) -> list[str]:
+        if kernel in OWN:
+            cases = str(checkout / "benchmarks/peers/flydsl_cases.py")
+            return [sys.executable, cases, "ours", str(source), kernel, "", state]
         if kernel in TILED:
             tiled = checkout / "benchmarks/peers/tiled_kernels.py"
             return [sys.executable, str(tiled), "fly", kernel, "", state]
@@ -119,8 +137,8 @@ def ours(checkout: Path, name: str, target: str) -> System:
     return System(
         name,
         command,
-        lambda cache: {"FLY_CACHE_DIR": str(cache), "PYTHONPATH": path},
-        of_target(target),
+        lambda cache: {"FLY_CACHE_DIR": str(cache), "PYTHONPATH": path, "FLYDSL_GPU_ARCH": target},
+        (*of_target(target), *(OWN if source and target == "gfx942" else ())),
     )
 
 
@@ -142,9 +160,12 @@ def triton(python: str, target: str) -> System:
 
 
 def flydsl(python: str, rocm: Path, source: Path | None) -> System:
-    """`source` is a checkout of FlyDSL, which has the kernel of flash_attention."""
+    """`source` is a checkout of FlyDSL, which has the kernel of flash_attention, and others."""
 
     def command(kernel: str, state: str) -> list[str]:
+        if kernel in OWN:
+            cases = str(HERE / "peers/flydsl_cases.py")
+            return [python, cases, "theirs", str(source), kernel, "", state]
         if kernel in TILED:
             return [python, TILED_TEXT, "flydsl", kernel, "", state]
         if kernel in LONG:
@@ -161,7 +182,7 @@ def flydsl(python: str, rocm: Path, source: Path | None) -> System:
             "ARCH": "gfx942",
             "ROCM_PATH": str(rocm),
         },
-        (*KERNELS, *(FLASH if source else ()), *LONG, *TILED),
+        (*KERNELS, *(FLASH if source else ()), *LONG, *TILED, *(OWN if source else ())),
     )
 
 
@@ -178,7 +199,7 @@ def main() -> None:
     wanted = set(options.kernels.split(",")) if options.kernels else None
     source = check_source(options.flydsl_source)
     with tempfile.TemporaryDirectory(prefix="fly-bench-") as scratch:
-        systems = [ours(ROOT, "fly", options.target)]
+        systems = [ours(ROOT, "fly", options.target, source)]
         if options.before:
             before = ours(options.before.resolve(), "before", options.target)
             kernels = [one for one in before.kernels if has_kernel(options.before, one)]
@@ -289,7 +310,7 @@ def report(
 ) -> None:
     form = "HSACO" if target == "gfx942" else "cubin"
     print(f"process start → {form} for {target}, ms: median (min–max) of {runs} fresh processes")
-    print(f"{'kernel':16}{'':8}" + "".join(f"{state:>22}{'× ours':>8}" for state in STATES))
+    print(f"{'kernel':32}{'':8}" + "".join(f"{state:>22}{'× ours':>8}" for state in STATES))
     for kernel in systems[0].kernels:
         for system in systems:
             if kernel not in system.kernels:
@@ -301,7 +322,7 @@ def report(
                 middle = statistics.median(values)
                 spread = f"{middle:.0f} ({min(values):.0f}–{max(values):.0f})"
                 cells += f"{spread:>22}{middle / own:>8.2f}"
-            print(f"{kernel:16}{system.name:8}{cells}")
+            print(f"{kernel:32}{system.name:8}{cells}")
 
 
 if __name__ == "__main__":

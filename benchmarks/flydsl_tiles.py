@@ -52,10 +52,6 @@ FAMILIES: list[type[WaveMma]] = [
 REASONS = [
     (r"cdna3\.mfma<\S+ \(.*f8E5M2\b", "FlyDSL's MFMA knows CDNA4's fp8, but not its bf8"),
     (
-        r"mfma_scale<.*f8E",
-        "FlyDSL has 8-bit values in one run along K: scales meet other values than theirs",
-    ),
-    (
         r"tiled_mma\.partition\(.*memref<f6E.*int_tuple<\?>",
         "FlyDSL aborts where the offset of an aligned view of six bits is unknown",
     ),

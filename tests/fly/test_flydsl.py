@@ -269,3 +269,45 @@ def test_errors_name_the_line():
 
     with pytest.raises(InputError, match=r"test_flydsl.py:\d+:\d+: .*rocdl has no nothing_at_all"):
         results(kernel)
+
+
+_TYPE: Any = None
+
+
+def _kept_type() -> Any:
+    """A helper that keeps in a global what it has made once, as FlyDSL's MLA kernel does."""
+    global _TYPE
+    if _TYPE is None:
+        _TYPE = fx.Int32
+    return _TYPE
+
+
+def test_a_helper_may_keep_what_it_makes_in_a_global():
+    @flyc.kernel
+    def kernel(out: fx.Tensor):
+        out[0] = _kept_type()(7)
+
+    assert results(kernel)[0] == 7
+    assert _TYPE is fx.Int32
+
+
+def test_is_true_and_is_false_ask_whether_something_is_given():
+    @flyc.kernel
+    def kernel(out: fx.Tensor):
+        inside = fx.thread_idx.x < 2
+        if inside is not False:
+            out[0] = 5
+        out[1] = 1 if inside is True else 2
+
+    assert list(results(kernel)[:2]) == [5, 2]
+
+
+def test_signs_of_numbers_and_classes_of_copies():
+    @flyc.kernel
+    def kernel(out: fx.Tensor):
+        negative = fx.Int32(fx.thread_idx.x) - 8 - fx.Int32(fx.thread_idx.x)
+        out[0] = fx.Int32(negative.with_signedness(False) // 4)
+
+    assert results(kernel)[0] == (2**32 - 8) // 4
+    assert isinstance(fx.rocdl.BufferCopy32b(), fx.rocdl.CopyOpCDNA3BufferCopyType)
+    assert not isinstance(fx.UniversalCopy32b(), fx.rocdl.CopyOpCDNA3BufferCopyType)

@@ -211,7 +211,7 @@ WRONG = [
         "!llvm.ptr<8>",
         "expected a buffer_desc address space pointer, got one of global",
     ),
-    ("extract_aligned_pointer_as_index", "p", "", "!llvm.ptr", "operand #0 must be a memref, but"),
+    ("extract_aligned_pointer_as_index", "i", "", "!llvm.ptr", "operand #0 must be a memref, but"),
     ("print", "i", "", "", "needs a format, a string"),
     ("make_ptr", "p, i", "", BUFFER_PTR, "needs a stride, bytes and flags (i16, i64, i32), but ha"),
     (

@@ -1,9 +1,10 @@
 """Runs one case in this process, with this project or with FlyDSL, and prints how far it came.
 
-    python run_one.py ours|theirs CHECKOUT NAME
+    python run_one.py ours|theirs|recorded CHECKOUT NAME
 
 The last line is `stage STAGE`: what the case has passed (none, imports, traces, compiles, runs,
-right), followed by `: reason` unless it is right.
+right), followed by `: reason` unless it is right. `recorded` is FlyDSL whose tracing somebody else
+watches (scripts/flydsl-traces).
 """
 
 from __future__ import annotations
@@ -25,10 +26,12 @@ MODULES = (
     "gemm_cdna4",
     "attention",
     "decoding",
+    "paged",
     "moe",
     "convolution",
     "comm",
     "cdna5",
+    "mega",
 )
 
 
@@ -91,7 +94,8 @@ def said(error: BaseException) -> str:
 def main() -> int:
     side, checkout, name = sys.argv[1:4]
     sys.path[:0] = [checkout, str(HERE.parent)]
-    (watch_ours if side == "ours" else watch_theirs)()
+    if side != "recorded":
+        (watch_ours if side == "ours" else watch_theirs)()
     cuda = importlib.util.spec_from_file_location(
         "cuda_on_cpu", HERE.parents[1] / "fly/flydsl/cuda.py"
     )

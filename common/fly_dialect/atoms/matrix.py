@@ -17,9 +17,10 @@ from fly_dialect.atoms.interface import MmaOp
 from fly_dialect.layouts.scanner import Scanner
 
 
-def option(text: str, default: int | bool) -> Any:
-    """A parameter written after the element types as `text = value`."""
-    return field(default=default, metadata={"text": text})
+def option(text: str, default: int | bool, always: bool = True) -> Any:
+    """A parameter written after the element types as `text = value`; with its default value, only
+    if it is written `always`."""
+    return field(default=default, metadata={"text": text, "always": always})
 
 
 @record
@@ -81,6 +82,8 @@ class WaveMma(MmaOp):
         for name, item in fields_of(type(self)).items():
             if text := item.metadata.get("text"):
                 value = getattr(self, name)
+                if value == item.default and not item.metadata["always"]:
+                    continue
                 pieces.append(f"{text} = {str(value).lower()}")
         return ", ".join(pieces)
 

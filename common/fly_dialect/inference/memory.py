@@ -161,8 +161,9 @@ def check_memref_alloca(operands: list[Spec], results: list[Spec], _: Attributes
 
 
 def check_extract_ptr(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
-    """Checks the conversion of a memref's address to any LLVM pointer."""
-    memref_operand(operands, 0)
+    """Checks the conversion of the address of a memref, or of a pointer, to any LLVM pointer."""
+    if not isinstance(operands[0], PtrSpec):
+        memref_operand(operands, 0)
     if not (isinstance(results[0], str) and results[0].startswith("!llvm.ptr")):
         raise ValueError(f"the result must be an !llvm.ptr, but is {results[0]}")
 

@@ -3,7 +3,7 @@
     functional   fly.op(%a, %b) {…} : (A, B) -> R         "fly.op"(%a, %b) {…} : (A, B) -> R
     static       fly.op {…} : R                           "fly.op"() {…} : () -> R
     nullary      fly.op() {…} : R                         "fly.op"() {…} : () -> R
-    bare         fly.op %a {…} : A -> R                   "fly.op"(%a) {…} : (A) -> R
+    bare         fly.op %a {…} : <…:…> -> R               "fly.op"(%a) {…} : (!fly.memref<…:…>) -> R
     others       fly.op(%a, 3) : (A) -> R                 "fly.op"(%a) {n = 3 : i32} : (A) -> R
 
 The others write some attributes among the operands, in angle brackets before them, or an operand
@@ -23,6 +23,7 @@ _VALUE = re.compile(r"%[\w.$-]+(?:#\d+)?")
 _ARROW_ONLY = re.compile(r"\s*:\s*\(\)\s*->\s*")
 _NO_OPERANDS = re.compile(r"\s*\(\s*\)")
 _ENTRY = re.compile(r"([\w.$-]+)\s*=\s*")
+_BARE = re.compile(r"!fly\.(?:memref|ptr)(?=<)")  # the type of a bare op's operand
 
 
 @record
@@ -182,8 +183,16 @@ def _read_bare(out: Rewriter, name: str, start: int, end: int) -> None:
     if source.startswith(":", colon) and arrow >= 0:
         first = lexical.after_space(source, colon + 1)
         last = first + len(source[first:arrow].rstrip())
-        out.put(first, first, "(")
+        out.put(first, first, f"({_left_out(source[first:last])}")
         out.put(last, last, ")")
+
+
+def _left_out(text: str) -> str:
+    """The name that MLIR leaves out of the type of a bare op's operand: of a memref, which has a
+    layout, or of a pointer. It may be written as well."""
+    if not text.startswith("<"):
+        return ""
+    return "!fly.memref" if ":" in text else "!fly.ptr"
 
 
 def after_attributes(source: str, position: int) -> int:
@@ -256,7 +265,7 @@ def _write_untyped(out: Rewriter, form: str, name: str, start: int, end: int) ->
         if len(found) != 1 or types is None or len(types[0]) != 1:
             return
         out.put(start, close, f"{name} {source[slice(*found[0])]}")
-        out.put(colon, types[1], f": {source[slice(*types[0][0])]}")
+        out.put(colon, types[1], f": {_BARE.sub('', source[slice(*types[0][0])])}")
         return
     arrow = _ARROW_ONLY.match(source, colon)
     if found or arrow is None:

@@ -14,7 +14,7 @@ from fly_trace.core import locations, tracing
 from fly_trace.session.decorators import KernelFunction as _KernelFunction
 from fly_trace.session.launch import KernelCall
 
-from fly.flydsl.compiler import hints
+from fly.flydsl.compiler import hints, plain_functions  # noqa: F401  (registers itself)
 from fly.flydsl.numbers.operators import NUMBERS
 
 

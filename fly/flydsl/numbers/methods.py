@@ -12,7 +12,7 @@ from fly_trace.core.dialect_value import DialectValue
 from fly_trace.memory.pointers import Pointer
 from fly_trace.memory.structs import Record
 from fly_trace.values.conversion import bitcast as scalar_bitcast
-from fly_trace.values.dtypes import BOOL, DType
+from fly_trace.values.dtypes import BOOL, DType, named
 from fly_trace.values.elementwise import Elementwise
 from fly_trace.values.fast_math import of_op
 from fly_trace.values.scalars import Scalar
@@ -176,8 +176,19 @@ def as_index(value: Any) -> Any:
     return Index(value)
 
 
+def with_signedness(self: Any, signed: bool | None) -> Any:
+    """The same bits as a number with or without a sign; None: as MLIR has it, without either."""
+    if self.dtype.is_float or self.dtype is BOOL:
+        return self
+    bits = self.dtype.bits
+    if signed is None:
+        return raw_scalar(named(f"i{bits}"), lower(self))
+    return scalar_bitcast(self, named(f"{'i' if signed else 'u'}{bits}"))
+
+
 _METHODS = {
     "ir_value": ir_value,
+    "with_signedness": with_signedness,
     "select": select,
     "shuffle_xor": shuffle_xor,
     "shrui": shrui,

@@ -33,8 +33,8 @@ func.func @incongruent() {
 
 // -----
 
-func.func @unknown_layout(%l: !fly.layout<?:1>) {
+func.func @unknown_layout(%l: !fly.composed_layout<S<1,0,1> o ? o 4:1>) {
   // expected-error@below {{run fly-rewrite-func-signature first}}
-  %s = fly.get_shape(%l) : (!fly.layout<?:1>) -> !fly.int_tuple<?>
+  %s = fly.composed_get_offset(%l) : (!fly.composed_layout<S<1,0,1> o ? o 4:1>) -> !fly.int_tuple<?>
   return
 }

@@ -49,7 +49,7 @@ def scaled() -> list[MfmaScale]:
     """Each format with itself and with the next, in both shapes."""
     forms = [form for form in SCALED_FORMS if form.a == form.b]
     mixed = [form for form in SCALED_FORMS if (form.a, form.b) == ("f4E2M1FN", "f8E5M2")]
-    return [MfmaScale(f.m, f.n, f.k, f.a, f.b, f.acc) for f in (*forms, *mixed)]
+    return [MfmaScale(f.m, f.n, f.k, f.a, f.b, f.acc, runs=2) for f in (*forms, *mixed)]
 
 
 def wmma11() -> list[Gfx11Wmma]:

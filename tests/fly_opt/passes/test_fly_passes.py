@@ -253,10 +253,11 @@ def test_coordinates_of_an_index_that_is_known_when_it_runs(shape, data):
     ("body", "passes", "message"),
     [
         (
-            "%s = fly.get_shape(%d) : (!fly.layout<?:1>) -> !fly.int_tuple<?>",
+            "%s = fly.composed_get_offset(%e) : (!fly.composed_layout<S<1,0,1> o ? o 4:1>)"
+            " -> !fly.int_tuple<?>",
             [LayoutLowering],
-            "fly.get_shape: the contents of !fly.layout<?:1> are not known here: run "
-            "fly-rewrite-func-signature first",
+            "fly.composed_get_offset: the contents of !fly.composed_layout<S<1,0,1> o ? o 4:1> are"
+            " not known here: run fly-rewrite-func-signature first",
         ),
         (
             "%s = fly.get_shape(%d) : (!fly.layout<?:1>) -> !fly.int_tuple<?>\n"
@@ -300,7 +301,7 @@ def test_coordinates_of_an_index_that_is_known_when_it_runs(shape, data):
 def test_what_a_pass_can_not_take_is_refused_with_its_place(body, passes, message):
     source = f"""func.func @f(%d: !fly.layout<?:1>, %p: !fly.ptr<f32, #fly_rocdl.buffer_desc>,
       %g: !fly.ptr<f32, global>, %x: i32, %t: !fly.int_tuple<?>,
-      %m: !fly.memref<f32, global, 4:1>) {{
+      %m: !fly.memref<f32, global, 4:1>, %e: !fly.composed_layout<S<1,0,1> o ? o 4:1>) {{
       {body}
       return
     }}"""
@@ -312,6 +313,31 @@ def test_what_a_pass_can_not_take_is_refused_with_its_place(body, passes, messag
 
 
 # -- shape of the output ---------------------------------------------------------------------------
+
+
+def test_what_arguments_hold_is_read_where_it_is_needed():
+    """On a module whose signatures are as they were traced."""
+    memref = "!fly.memref<f32, global, (?,4):(?{i64},1)>"
+    source = f"""
+      func.func @f(%m: {memref}, %s: !fly.int_tuple<(?,3)>) -> (i64, i32) {{
+        %n = fly.size(%m) : ({memref}) -> !fly.int_tuple<?{{div=4}}>
+        %k = fly.get_scalar(%n) : (!fly.int_tuple<?{{div=4}}>) -> i32
+        %c = fly.cosize(%m) : ({memref}) -> !fly.int_tuple<?{{i64}}>
+        %o = fly.get_scalar(%c) : (!fly.int_tuple<?{{i64}}>) -> i64
+        %p = fly.int_tuple_product(%s) : (!fly.int_tuple<(?,3)>) -> !fly.int_tuple<?{{div=3}}>
+        %q = fly.get_scalar(%p) : (!fly.int_tuple<?{{div=3}}>) -> i32
+        %r = arith.addi %k, %q : i32
+        return %o, %r : i64, i32
+      }}"""
+    text = str(run(source, LayoutLowering))
+    for gone in ("fly.size", "fly.cosize", "fly.int_tuple_product", "fly.get_scalar"):
+        assert gone not in text
+    assert text.count("fly.get_shape") == text.count("fly.get_stride") == 1
+    assert text.count("fly.get_leaves") == 3  # of the shape, the stride and the tuple
+    # With signatures rewritten later, nothing of it is left.
+    lowered = str(run(source, LayoutLowering, RewriteFuncSignature, LayoutLowering))
+    assert " fly.get" not in lowered
+    assert lowered.count("arith.muli") == str(run(source, *PIPELINE)).count("arith.muli")
 
 
 def test_the_same_address_is_computed_once_and_unused_arithmetic_goes():

@@ -47,6 +47,26 @@ def command(
         ),
     ] = None,
     backend: Annotated[str | None, backend_option(typer)] = None,
+    frontend: Annotated[
+        str,
+        typer.Option(
+            "--frontend",
+            metavar="NAME",
+            help="Whose tracing runs: fly, or flydsl for FlyDSL's own.",
+        ),
+    ] = "fly",
+    python: Annotated[
+        str | None,
+        typer.Option("--python", metavar="PYTHON", help="The interpreter that has FlyDSL."),
+    ] = None,
+    argument: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--argument",
+            metavar="TEXT",
+            help="An argument of FILE, which FlyDSL's tracing runs as a program.",
+        ),
+    ] = None,
     no_loc: Annotated[bool, typer.Option("--no-loc", help="Print no source locations.")] = False,
     output: Annotated[
         str | None,
@@ -60,12 +80,28 @@ def command(
     may be omitted if FILE has only one.
     """
     named_backend(backend)  # its namespaces are names of fx
-    from fly_trace.session.trace import trace_file
-
     path, entry = _split(source)
     types = _signature(sig or [], like or [], static)
-    text = trace_file(path, entry, types, locations=not no_loc, target=target)
+    if frontend == "fly":
+        _only_with_frontend(python=python, argument=argument)
+        from fly_trace.session.trace import trace_file
+
+        text = trace_file(path, entry, types, locations=not no_loc, target=target)
+    else:
+        from fly_trace import frontends
+
+        arguments = tuple(argument or ())
+        request = frontends.Request(path, entry, types, arguments, target, python, not no_loc)
+        text = frontends.find(frontend)(request)
     filter.write_output(text.encode(), output)
+
+
+def _only_with_frontend(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            from fly_common.errors import UsageError
+
+            raise UsageError(f"--{name} is for --frontend flydsl")
 
 
 def _split(source: str) -> tuple[str, str | None]:

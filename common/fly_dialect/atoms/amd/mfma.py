@@ -147,6 +147,9 @@ class MfmaScale(Cdna):
     Each 32 values along K share a scale, an E8M0 exponent. It is a byte of the state's `scale_a` or
     `scale_b`, selected by `opsel_a` or `opsel_b` (0 to 3). The scale of thread t applies to row t
     mod M (for B: column t mod N) and to the values from 32·(t div M).
+
+    `runs` says how the 32 values of a thread lie along K where they have 8 bits: 2 is what the
+    instruction does. 1 is FlyDSL's layout, and what its text means, which has no `runs`.
     """
 
     NAME: ClassVar[str] = "fly_rocdl.cdna4.mfma_scale"
@@ -154,6 +157,7 @@ class MfmaScale(Cdna):
     FORMS: ClassVar[tuple[Form, ...]] = SCALED_FORMS
     opsel_a: int = option("opselA", 0)
     opsel_b: int = option("opselB", 0)
+    runs: int = option("runs", 1, always=False)
 
     def __post_init__(self) -> None:
         if self.shape not in ("16x16x128", "32x32x64"):
@@ -164,25 +168,28 @@ class MfmaScale(Cdna):
         check_scaled(self)
         check_range("opselA", self.opsel_a, 3)
         check_range("opselB", self.opsel_b, 3)
+        if self.runs not in (1, 2):
+            raise ValueError(f"runs must be 1 or 2, got {self.runs}")
 
     @property
     def thr_val_layout_a(self) -> Layout:
-        return scaled_operand_layout(self.m, self.k, self.a)
+        return scaled_operand_layout(self.m, self.k, self.a, self.runs)
 
     @property
     def thr_val_layout_b(self) -> Layout:
-        return scaled_operand_layout(self.n, self.k, self.b)
+        return scaled_operand_layout(self.n, self.k, self.b, self.runs)
 
     @property
     def state(self) -> tuple[StateField, ...]:
         return StateField("scale_a", "i32"), StateField("scale_b", "i32")
 
 
-def scaled_operand_layout(mn: int, k: int, element: str) -> Layout:
+def scaled_operand_layout(mn: int, k: int, element: str, runs: int) -> Layout:
     """A or B: the 32 values of a thread are consecutive along K. With 8 bits they are two runs of
-    sixteen, half of K apart (CDNA4 ISA manual, 7.1.5). FlyDSL's layout has one run for 8 bits too,
-    which pairs values with the wrong scales and with the wrong values of a narrower operand."""
-    if bits(element) != 8:
+    sixteen, half of K apart (CDNA4 ISA manual, 7.1.5). One run for 8 bits, as in FlyDSL's layout,
+    pairs values with the wrong scales and with the wrong values of a narrower operand; if both
+    operands have it and all scales are equal, the product is the same."""
+    if bits(element) != 8 or runs == 1:
         return operand_layout(mn, k)
     run = 16 * mn
     return Layout(((mn, 64 // mn), (16, 2)), ((1, run), (mn, 64 // mn * run)))

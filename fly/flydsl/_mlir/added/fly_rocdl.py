@@ -36,11 +36,21 @@ def _plain(value: Any) -> Any:
     return value if isinstance(value, (int, str)) else text_of(value)
 
 
+class _Kind(type):
+    """The class of FlyDSL's types: `isinstance` asks for the instruction of this project."""
+
+    family: type
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.family)
+
+
 def _type(name: str, family: Any) -> type:
     def get(*fields: Any, **named: Any) -> Any:
         return family(*map(_plain, fields), **{key: _plain(one) for key, one in named.items()})
 
-    return type(name, (), {"get": staticmethod(get), "__doc__": f"{family.__name__} of MLIR."})
+    doc = f"{family.__name__} of MLIR."
+    return _Kind(name, (), {"get": staticmethod(get), "family": family, "__doc__": doc})
 
 
 globals().update({name: _type(name, family) for name, family in _TYPES.items()})

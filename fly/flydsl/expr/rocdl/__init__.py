@@ -38,8 +38,10 @@ def __getattr__(name: str) -> Any:
         if name in module.__all__:
             break
     else:
-        module = _language
-        if name not in (*_language.__all__, "SyncScope"):
+        from fly.flydsl._mlir.added import fly_rocdl
+
+        module = fly_rocdl if name in fly_rocdl.__all__ else _language
+        if module is _language and name not in (*_language.__all__, "SyncScope"):
             from fly.flydsl._mlir.dialects import rocdl as module
     value = globals()[name] = getattr(module, name)
     return value

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace.core import tracing
-from fly_trace.expr.types import Uint32
+from fly_trace.expr.types import Int32, Uint32
 
 from fly.flydsl._mlir.dialects import llvm
 from fly.flydsl._mlir.dialects import rocdl as _dialect
@@ -13,6 +13,7 @@ from fly.flydsl.expr.rocdl.universal import known
 from fly.flydsl.numbers.raw import is_value, lift, lower
 
 __all__ = [
+    "buffer_load_to_lds",
     "perm_b32",
     "raw_ptr_buffer_atomic_fadd",
     "raw_ptr_buffer_load_lds",
@@ -51,6 +52,24 @@ def raw_ptr_buffer_load_lds(
     """Copies memory behind a buffer descriptor to LDS."""
     operands = (rsrc, lds_ptr, size, voffset, soffset, offset)
     return _dialect.raw_ptr_buffer_load_lds(*operands, aux=immediate(aux), **named)
+
+
+def buffer_load_to_lds(
+    rsrc: Any,
+    lds_ptr: Any,
+    voffset: Any,
+    size_bytes: Any = 4,
+    soffset: Any = 0,
+    offset: Any = 0,
+    **named: Any,
+) -> Any:
+    """Copies `size_bytes` bytes a lane from memory behind a buffer descriptor to LDS. Numbers of
+    Python are 32-bit constants."""
+    voffset, size, soffset, offset = (
+        Int32(one) if isinstance(one, int) else one
+        for one in (voffset, size_bytes, soffset, offset)
+    )
+    return raw_ptr_buffer_load_lds(rsrc, lds_ptr, size, voffset, soffset, offset, 0, **named)
 
 
 def perm_b32(high: Any, low: Any, selector: Any) -> Any:

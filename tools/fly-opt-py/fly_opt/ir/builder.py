@@ -149,7 +149,7 @@ class Builder:
     def sweep(self) -> None:
         """Erases the pure ops that have no uses."""
         for op in reversed(self.unsure):
-            if unused(op.results[0]):
+            if all(map(unused, op.results)):
                 op.erase()
         self.unsure.clear()
 

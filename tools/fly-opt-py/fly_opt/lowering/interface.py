@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fly_opt.passes.host.values import Values
     from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
+    from fly_opt.pipeline.text import Nest
 
 # The last element of a pipeline that ends in LLVM IR, in the listing of the host program, or in the
 # LLVM IR of its launcher. It is written in the pipeline's text like a pass, so that the text alone
@@ -95,6 +96,11 @@ class Lowering(Protocol):
     @property
     def pipelines(self) -> Mapping[str, Pipeline]:
         """Maps a pipeline's name to the function that returns its fragments."""
+        ...
+
+    def with_own_end(self, pipeline: Nest, target: Target, /) -> Nest:
+        """Returns a pipeline that ends in MLIR's gpu-module-to-binary with LLVM IR as its end.
+        UsageError if the backend has none for it."""
         ...
 
     @property

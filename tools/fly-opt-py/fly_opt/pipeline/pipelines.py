@@ -6,6 +6,8 @@ emission of LLVM IR. The output of `--print-pipeline`, passed to `--passes`, giv
 
 from __future__ import annotations
 
+import re
+
 from fly_backend import choice
 from fly_backend import registry as backends
 from fly_common.errors import UsageError
@@ -20,6 +22,8 @@ from fly_opt.pipeline.text import ROOT, Nest, Step, parse
 from fly_opt.reporting.suggestions import did_you_mean
 
 EXTRACTION = "fly-extract-host-program"
+BINARY = "gpu-module-to-binary"
+_CHIP = re.compile(r"\bchip=([\w:+-]+)")
 
 
 def pipelines() -> dict[str, Pipeline]:
@@ -55,7 +59,7 @@ def select(options: Options) -> Nest:
                     " complete",
                     hint="omit one of them; --print-pipeline shows the text of the other",
                 )
-        return _emitting(parse(options.passes), options.emit)
+        return _emitting(_with_own_end(parse(options.passes)), options.emit)
     if options.target is None and options.backend is None:
         if options.pipeline is not None:
             _named(options.pipeline)
@@ -76,6 +80,24 @@ def select(options: Options) -> Nest:
     else:
         chosen = parse(",".join(one for one in fragments if not one.startswith(SLOT)))
     return _emitting(chosen, options.emit)
+
+
+def _with_own_end(pipeline: Nest) -> Nest:
+    """A pipeline that ends in MLIR's code generation, with LLVM IR instead of its end. UsageError
+    if it does not say for which target."""
+    if not pipeline.elements or not isinstance(last := pipeline.elements[-1], Step):
+        return pipeline
+    if last.name != BINARY:
+        return pipeline
+    attached = [step for step in pipeline.steps() if step.name.endswith("-attach-target")]
+    chips = [match[1] for step in attached if (match := _CHIP.search(step.options))]
+    if len(chips) != 1:
+        raise UsageError(
+            f"a pipeline that ends in {BINARY} needs the target that it is for",
+            hint="…-attach-target{chip=…}, once",
+        )
+    target = registry.find(chips[0])
+    return interface.of_backend(target.backend).with_own_end(pipeline, target)
 
 
 def _chosen(options: Options) -> choice.Choice:

@@ -38,7 +38,7 @@ from fly_trace.control.objects import (
     target,
     target_attribute,
 )
-from fly_trace.core import tracing
+from fly_trace.core import rules, tracing
 from fly_trace.core.locations import Position
 from fly_trace.core.tracing import describe
 from fly_trace.host import checks
@@ -177,9 +177,11 @@ def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
 
 
 def is_(a: Any, b: Any) -> bool:
-    """`a is b`. For dynamic values, only `is None` is allowed."""
+    """`a is b`. For dynamic values, only `is None` is allowed; by the rules of another language,
+    which asks so for an argument that is not given, `is True` and `is False` too."""
     for value, other in ((a, b), (b, a)):
-        if isinstance(value, Scalar) and other is not None:
+        is_plain = other is None or (isinstance(other, bool) and rules.current() is not None)
+        if isinstance(value, Scalar) and not is_plain:
             tracing.refuse(
                 f"`is` compares object identity, but {describe(value)} is a value", "use =="
             )

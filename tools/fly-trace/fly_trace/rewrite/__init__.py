@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 import linecache
+from collections.abc import Callable
 from types import CellType, CodeType, FunctionType
 from typing import Any
 
@@ -28,6 +29,9 @@ _done: dict[int, CodeType] = {}
 _new: dict[int, bool] = {}
 _users: dict[int, bool] = {}
 
+# Which functions run as plain Python, although they are the user's: what languages beside this one
+# say of theirs, by a function's code and globals.
+PLAIN: list[Callable[[CodeType, dict[str, Any]], bool]] = []
 # The runtime that rewritten code calls for control flow. `control` sets it.
 RUNTIME = CellType()
 
@@ -49,6 +53,8 @@ def _is_rewritable(code: CodeType, space: dict[str, Any]) -> bool:
         return False
     if locations.is_ours(file):
         return locations.is_traced(file)
+    if any(is_plain(code, space) for is_plain in PLAIN):
+        return False
     return not locations.is_library(file) or uses_language(space)
 
 

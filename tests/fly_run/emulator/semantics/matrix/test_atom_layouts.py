@@ -160,7 +160,7 @@ def test_mfma(op: mfma.Mfma, target: str) -> None:
 @pytest.mark.parametrize(("mn", "k"), [(16, 128), (32, 64)])
 def test_scaled_mfma(mn: int, k: int, a: str, b: str) -> None:
     """Thread t has the scale of row t mod mn and of 32 values from 32·(t div mn)."""
-    op = mfma.MfmaScale(mn, mn, k, a, b, "f32")
+    op = mfma.MfmaScale(mn, mn, k, a, b, "f32", runs=2)
     exponents = RNG.integers(-2, 3, (2, mn, k // 32))
     thread = np.arange(LANES)
     scales = (exponents[:, thread % mn, thread // mn] + 127).astype(np.uint32)

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from fly_opt.passes.host.values import Values
     from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
+    from fly_opt.pipeline.text import Nest
 
 
 class RocmLowering:
@@ -51,6 +52,11 @@ class RocmLowering:
     translated = ("rocdl.",)
     intrinsics = intrinsics.ALL
     function_attributes: Mapping[str, str] = workgroup.FUNCTION_ATTRIBUTES
+
+    def with_own_end(self, pipeline: Nest, target: Target) -> Nest:
+        from fly_opt.backends.amd import flydsl_pipeline
+
+        return flydsl_pipeline.with_own_end(pipeline, target)
 
     def spaces(self) -> PointerSpaces:
         from fly_opt.backends.amd import buffers

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
+from fly_common.errors import UsageError
 from fly_host.section import SECTION
 from fly_target.target import Target
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from fly_opt.passes.host.values import Values
     from fly_opt.passes.instrumentation.accesses import Access
     from fly_opt.passes.llvm.conversion import Conversion
+    from fly_opt.pipeline.text import Nest
 
 _PASSES = "fly_opt.backends.nvidia.passes"
 
@@ -54,6 +56,12 @@ class CudaLowering:
         "nvvm.reqntid": "DenseI32ArrayAttr",
         "nvvm.maxntid": "DenseI32ArrayAttr",
     }
+
+    def with_own_end(self, pipeline: Nest, target: Target) -> Nest:
+        raise UsageError(
+            f"for {target.name} no pipeline of MLIR's can end in gpu-module-to-binary",
+            hint=f"--target {target.name} runs the target's own",
+        )
 
     def spaces(self) -> PointerSpaces | None:
         return None

@@ -19,8 +19,9 @@ from fly_host.validation import DESCRIPTOR_BYTES
 from fly_opt.ir import pointers
 from fly_opt.ir.builder import Builder
 from fly_opt.passes.base import refuse
+from fly_opt.passes.host.made import MadeLayout, View
 from fly_opt.passes.host.tensors import TensorValue
-from fly_opt.passes.host.values import MadeLayout, Values, View
+from fly_opt.passes.host.values import Values
 
 if TYPE_CHECKING:
     from fly_opt.passes.llvm.conversion import Conversion

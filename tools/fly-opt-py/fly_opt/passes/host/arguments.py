@@ -7,8 +7,8 @@ from typing import Any
 from fly_common.record import record
 from fly_dialect.bindings import ir
 from fly_dialect.dialect import spec_of
-from fly_dialect.layouts.layout import ComposedLayout, Int
-from fly_dialect.types import MemRefSpec, element_bytes
+from fly_dialect.layouts.layout import ComposedLayout, Int, Layout
+from fly_dialect.types import MemRefSpec, PtrSpec, element_bytes
 from fly_host.program import Scalar, Stream, Tensor
 
 from fly_opt.passes.base import refuse
@@ -42,6 +42,10 @@ def parameter(host: Any, argument: Any, attributes: Any, fallback: str | None = 
     made: Tensor | Scalar | Stream
     if spec == TOKEN:
         made = Stream(name)
+    elif isinstance(spec, PtrSpec) and spec.swizzle is None:
+        # A pointer is passed as a tensor of one dimension, which begins there.
+        spec = MemRefSpec(spec.element, spec.space, Layout(Int(None, 64), Int(1)), spec.align)
+        made = tensor(host, name, spec, said)
     elif isinstance(spec, MemRefSpec):
         made = tensor(host, name, spec, said)
     elif isinstance(spec, str) and not spec.startswith("!"):

@@ -12,14 +12,22 @@ from typing import Any
 
 from fly_dialect.dialect import spec_of
 from fly_dialect.layouts.int_tuple import leaves as leaves_of
-from fly_dialect.types import IntTupleSpec, MemRefSpec, layout_spec
+from fly_dialect.types import IntTupleSpec, MemRefSpec, PtrSpec, layout_spec
 from fly_host.program import Launch, Scalar, Stream, Word
 
 from fly_opt.ir.boundary import carriers, parts
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host.arguments import Parameter, scalar_size
+from fly_opt.passes.host.made import (
+    MadeComposed,
+    MadeCoordinates,
+    MadeLayout,
+    Tree,
+    View,
+    is_tree,
+)
 from fly_opt.passes.host.tensors import Layout, TensorValue
-from fly_opt.passes.host.values import MadeComposed, MadeLayout, Tree, Values, View, is_tree
+from fly_opt.passes.host.values import Values
 from fly_opt.passes.host.walk import Walk
 
 
@@ -81,13 +89,15 @@ def _words(values: Values, op: Any, operand: Any) -> list[tuple[Word, ...]]:
             if leaf.value is None
         )
         return [pointer, dynamic] if dynamic else [pointer]
+    if isinstance(held, View) and (isinstance(spec, PtrSpec) or spec == "i64"):
+        return [(Word("pointer", name=held.of.name),)]
     if isinstance(held, View) and held.layout is not None and isinstance(spec, MemRefSpec):
         pointer = (Word("pointer", name=held.of.name),)
         dynamic = tuple(_dynamic(layout_spec(spec.layout), held.layout))
         return [pointer, dynamic] if dynamic else [pointer]
     if isinstance(held, Layout):
         held = values.made(held)
-    if isinstance(held, MadeLayout | MadeComposed) or is_tree(held):
+    if isinstance(held, MadeLayout | MadeComposed | MadeCoordinates) or is_tree(held):
         return [tuple(_dynamic(spec, held))]
     raise refuse(op, f"an argument of type {operand.type} can't be in a host program")
 

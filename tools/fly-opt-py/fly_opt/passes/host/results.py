@@ -10,8 +10,8 @@ from fly_host.program import Operand, Result, View, leaves
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host import allocation
 from fly_opt.passes.host.library_calls import operand_of
-from fly_opt.passes.host.values import MadeLayout, Tree
-from fly_opt.passes.host.values import View as SeenTensor
+from fly_opt.passes.host.made import MadeLayout, Tree
+from fly_opt.passes.host.made import View as SeenTensor
 from fly_opt.passes.host.walk import Walk
 
 

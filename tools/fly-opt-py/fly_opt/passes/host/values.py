@@ -8,64 +8,47 @@ The reader of the program rejects values that leave 64 bits or do not fit a kern
 from __future__ import annotations
 
 import struct
-from typing import Any, TypeAlias
+from typing import Any
 
 from fly_common.quoting import quoted
 from fly_common.record import field, record
+from fly_dialect import algebra as layout_algebra
 from fly_dialect.bindings import ir
-from fly_dialect.dialect import spec_of
-from fly_dialect.layouts.int_tuple import IntTuple
-from fly_dialect.layouts.integers import Int
-from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec
+from fly_dialect.dialect import PREFIX, attributes_of, spec_of
+from fly_dialect.inference import computation
+from fly_dialect.inference.layouts import meaning_of
+from fly_dialect.layouts import int_tuple
+from fly_dialect.layouts.int_tuple import IntTuple, dynamic_leaves
+from fly_dialect.layouts.layout import ComposedLayout
+from fly_dialect.layouts.layout import Layout as AlgebraLayout
+from fly_dialect.types import (
+    ComposedLayoutSpec,
+    CoordTensorSpec,
+    IntTupleSpec,
+    LayoutSpec,
+    MemRefSpec,
+    PtrSpec,
+    layout_spec,
+)
 from fly_host.graph import Graph
 from fly_host.program import Parameter as ProgramParameter
 from fly_host.program import Scalar, Tensor, Word
 
-from fly_opt.ir.boundary import carriers
+from fly_opt.ir.boundary import carriers, parts
 from fly_opt.lowering import interface
 from fly_opt.passes.base import refuse
+from fly_opt.passes.host import algebra
 from fly_opt.passes.host.arguments import TOKEN, Parameter, parameter
+from fly_opt.passes.host.made import (
+    STATIC,
+    MadeComposed,
+    MadeCoordinates,
+    MadeLayout,
+    Tree,
+    View,
+    is_tree,
+)
 from fly_opt.passes.host.tensors import Layout, TensorValue
-
-# An integer tuple of the program: the index of an expression, or a tuple of integer tuples.
-Tree: TypeAlias = "int | tuple[Tree, ...]"
-
-
-@record
-class MadeLayout:
-    """A layout that the host function builds."""
-
-    shape: Tree
-    stride: Tree
-
-    @property
-    def parts(self) -> tuple[Tree, Tree]:
-        """Returns the parts in the order of `boundary.parts`."""
-        return self.shape, self.stride
-
-
-@record
-class MadeComposed:
-    """A composed layout that the host function builds; `inner` is STATIC for a swizzle."""
-
-    inner: Any
-    offset: Tree
-    outer: Any
-
-    @property
-    def parts(self) -> tuple[Any, Tree, Any]:
-        """Returns the parts in the order of `boundary.parts`."""
-        return self.outer, self.offset, self.inner
-
-
-@record
-class View:
-    """A tensor seen through a layout that the host function makes; without one, where the tensor
-    begins."""
-
-    of: TensorValue
-    layout: MadeLayout | MadeComposed | None = None
-
 
 BINARY = {
     "arith.addi": "add",
@@ -103,7 +86,6 @@ COMPARISONS = (
     ("le", True),
 )
 CASTS = ("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
-STATIC = object()  # a value that its type says wholly: an atom, a tiled copy, a swizzle
 # dtypes of scalars that integer expressions may read
 INTEGERS = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "bool")
 
@@ -139,13 +121,18 @@ class Values:
         self.parameters.append(made.made)
         self.held[argument] = made
         if isinstance(made.made, Tensor):
-            tensor = made.made
-            self.held[argument] = TensorValue(tensor.name, made.spec, len(tensor.shape))
+            tensor = TensorValue(made.made.name, made.spec, len(made.made.shape))
+            # A pointer is where a tensor of one dimension begins.
+            pointer = isinstance(spec_of(argument.type), PtrSpec)
+            self.held[argument] = View(tensor) if pointer else tensor
 
     # -- operations ------------------------------------------------------------------------------
 
     def compute(self, op: ir.Operation) -> None:
         """Records the results of an operation. InputError if a program can't express them."""
+        if op.name == "fly.get_leaves":
+            self.held.update(zip(op.results, self.leaves(op), strict=True))
+            return
         self.held[op.results[0] if len(op.results) == 1 else op] = self.value(op)
 
     def value(self, op: ir.Operation) -> Any:
@@ -199,53 +186,101 @@ class Values:
         return Word("integer", expression=self.make("const", bits), size=struct.calcsize(pack))
 
     def tuple_value(self, op: ir.Operation) -> Any:
-        """Handles fly's operations on shapes, strides and layouts."""
-        name, held = op.name, self.held.get(op.operands[0]) if len(op.operands) else None
-        if name in ("fly.get_layout", "fly.get_shape", "fly.get_stride"):
-            if isinstance(held, TensorValue):
-                held = Layout(held)
-            if isinstance(held, Layout):
-                if name == "fly.get_layout":
-                    return held
-                return held.of.tree(self.graph, "extent" if name == "fly.get_shape" else "stride")
-        elif name == "fly.get" and is_tree(held):
-            for mode in op.attributes["mode"]:
-                held = held[mode] if isinstance(held, tuple) else held
-            return held
-        elif name == "fly.get_scalar" and isinstance(held, int):
-            return held
-        elif (made := self.made_value(op, held)) is not None:
-            return made
+        """Handles fly's operations on shapes, strides, layouts and views."""
+        name = op.name.removeprefix(PREFIX)
+        held = self.held.get(op.operands[0]) if len(op.operands) else None
+        if len(op.results) == 1:
+            spec = spec_of(op.results[0].type)
+            if carriers(spec) == []:
+                return self.static(spec)
+            if name == "make_int_tuple" and isinstance(spec, IntTupleSpec):
+                return self.tree(spec.value, [self.integer(op, operand) for operand in op.operands])
+            if name == "get_scalar" and isinstance(held, int):
+                return held
+            if name in ("get_iter", "recast_iter") and isinstance(held, (TensorValue, View)):
+                return View(held.of if isinstance(held, View) else held)
+            if name == "ptrtoint" and isinstance(held, View) and str(op.results[0].type) == "i64":
+                return held  # a kernel gets it as it gets a pointer
+            if name == "get_layout" and isinstance(held, TensorValue):
+                return Layout(held)
+            if name in ("get_shape", "get_stride") and isinstance(held, (TensorValue, Layout)):
+                # Only what is asked for becomes an expression.
+                of = held.of if isinstance(held, Layout) else held
+                return of.tree(self.graph, "extent" if name == "get_shape" else "stride")
+            try:
+                if name == "make_view":
+                    base, layout = map(self.meaning, op.operands)
+                    return self.made_of(computation.View(base, layout))
+                operands = [self.meaning(operand) for operand in op.operands]
+                found = algebra.computed(name, operands, attributes_of(op))
+            except ValueError as error:
+                raise refuse(op, f"{op.name} in the host function: {error}") from None
+            if found is not None:
+                return self.made_of(found)
         raise refuse(
             op,
-            f"{name} is not supported in the host function",
-            "extents and strides come from fly.get_shape and fly.get_stride of an argument, one"
-            " of them with fly.get and fly.get_scalar; a tensor may be given another layout"
-            " by fly.get_iter and fly.make_view",
+            f"{op.name} is not supported in the host function",
+            "it may compute shapes, strides and layouts, and give a tensor another layout; what"
+            " reads or writes memory belongs into a kernel",
         )
 
-    def made_value(self, op: ir.Operation, held: Any) -> Any:
-        """Returns a tuple, layout or view that the host function builds; None for any other op."""
-        if not len(op.results):
-            return None
-        name, spec = op.name, spec_of(op.results[0].type)
-        if name == "fly.make_int_tuple" and isinstance(spec, IntTupleSpec):
-            return self.tree(spec.value, [self.integer(op, operand) for operand in op.operands])
+    def leaves(self, op: ir.Operation) -> list[int]:
+        """The results of fly.get_leaves: integers."""
+        try:
+            found = layout_algebra.integers(self.meaning(op.operands[0]))
+        except ValueError as error:
+            raise refuse(op, f"{op.name} in the host function: {error}") from None
+        if len(found) != len(op.results):  # dynamicOnly
+            found = [leaf for leaf in found if not leaf.type.is_static]
+        return [algebra.indices_of(self.graph, leaf) for leaf in found]
+
+    def meaning(self, value: Any) -> Any:
+        """What a value is for the algebra: by its type, and by what it holds. ValueError if a
+        program can't have it."""
+        spec = spec_of(value.type)
+        if not isinstance(spec, MemRefSpec) and carriers(spec) == []:
+            return meaning_of(spec)
+        return self.meaning_by(spec, self.held.get(value))
+
+    def meaning_by(self, spec: Any, held: Any) -> Any:
         if carriers(spec) == []:
-            return self.static(spec)
-        operands = [self.held.get(operand) for operand in op.operands]
-        if name == "fly.make_layout" and all(map(is_tree, operands)):
-            shape, stride = operands
-            return MadeLayout(shape, stride)  # type: ignore[arg-type]
-        if name == "fly.make_composed_layout":
-            inner, offset, outer = map(self.made, operands)
-            if is_tree(offset):
-                return MadeComposed(inner, offset, outer)
-        if name == "fly.get_iter" and isinstance(held, TensorValue):
-            return View(held)
-        if name == "fly.make_view" and isinstance(held, View) and isinstance(spec, MemRefSpec):
-            return View(held.of, self.made(operands[1]))
-        return None
+            return meaning_of(spec)
+        held = self.made(held)
+        if isinstance(spec, IntTupleSpec) and is_tree(held):
+            return algebra.leaves_of(self.graph, spec.value, held)
+        if isinstance(spec, LayoutSpec) and isinstance(held, MadeLayout):
+            return AlgebraLayout(*map(self.meaning_by, parts(spec), held.parts))
+        if isinstance(spec, ComposedLayoutSpec) and isinstance(held, MadeComposed):
+            outer, offset, inner = map(self.meaning_by, parts(spec), held.parts)
+            return ComposedLayout(inner, offset, outer)
+        if isinstance(spec, CoordTensorSpec) and isinstance(held, MadeCoordinates):
+            return computation.View(*map(self.meaning_by, parts(spec), held.parts))
+        if isinstance(spec, PtrSpec) and isinstance(held, View):
+            return held
+        if isinstance(spec, MemRefSpec) and isinstance(held, (TensorValue, View)):
+            of, layout = (
+                (held, Layout(held)) if isinstance(held, TensorValue) else (held.of, held.layout)
+            )
+            return computation.View(View(of), self.meaning_by(layout_spec(spec.layout), layout))
+        raise ValueError(f"it takes a value of type {spec}, which a program can't have")
+
+    def made_of(self, meaning: Any) -> Any:
+        """A result of the algebra as what the host function makes."""
+        if isinstance(meaning, computation.View):
+            layout = self.made_of(meaning.layout)
+            if isinstance(meaning.base, View):
+                return View(meaning.base.of, layout)
+            return MadeCoordinates(algebra.indices_of(self.graph, meaning.base), layout)
+        if isinstance(meaning, AlgebraLayout):
+            return MadeLayout(
+                *(algebra.indices_of(self.graph, part) for part in (meaning.shape, meaning.stride))
+            )
+        if isinstance(meaning, ComposedLayout):
+            offset = algebra.indices_of(self.graph, meaning.offset)
+            return MadeComposed(self.made_of(meaning.inner), offset, self.made_of(meaning.outer))
+        if int_tuple.is_tree(meaning):
+            return algebra.indices_of(self.graph, meaning)
+        return STATIC
 
     def made(self, held: Any) -> Any:
         """A layout by its leaves: that of a tensor too."""
@@ -256,16 +291,15 @@ class Values:
 
     def static(self, spec: Any) -> Any:
         """Returns the representation of a value that is static by its type."""
-        if isinstance(spec, LayoutSpec):
-            return MadeLayout(self.tree(spec.layout.shape, []), self.tree(spec.layout.stride, []))
-        return self.tree(spec.value, []) if isinstance(spec, IntTupleSpec) else STATIC
+        if isinstance(spec, (LayoutSpec, ComposedLayoutSpec, IntTupleSpec, CoordTensorSpec)):
+            return self.made_of(meaning_of(spec))
+        return STATIC
 
     def tree(self, value: IntTuple, dynamic: list[int]) -> Tree:
         """Converts an int_tuple to expressions, taking its dynamic leaves from `dynamic`."""
-        if isinstance(value, tuple):
-            return tuple(self.tree(part, dynamic) for part in value)
-        assert isinstance(value, Int), "a host function has integers only"
-        return dynamic.pop(0) if value.value is None else self.make("const", value.value)
+        assert len(dynamic) == len(dynamic_leaves(value)), "the verifier has seen to it"
+        given = iter(dynamic)
+        return algebra.indices_of(self.graph, algebra.filled(self.graph, value, given))
 
     def integer(self, op: Any, value: Any) -> int:
         """The expression of an integer operand of `op`."""
@@ -283,10 +317,3 @@ class Values:
                 f"pass {scalar.name} on to the kernel and compute there",
             )
         raise refuse(op, f"{op.name} takes a value that is not an integer of the host program")
-
-
-def is_tree(held: Any) -> bool:
-    """Returns whether a value is a Tree."""
-    if isinstance(held, tuple):
-        return all(map(is_tree, held))
-    return isinstance(held, int)

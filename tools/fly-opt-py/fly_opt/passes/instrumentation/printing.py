@@ -1,7 +1,8 @@
 """Asserts and printed lines of kernels become reports to the host.
 
 A trace has `fly.print` with the text of a site (`fly_image.reports`) and values of 64 bits. An
-assert has the attribute `assert` too, and is in the branch where its condition is false.
+assert has the attribute `assert` too, and is in the branch where its condition is false. FlyDSL's
+`fly.print` has a text with `{}` and values of any type (`printed_values`).
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ class LowerPrints(Pass):
         from fly_dialect.bindings import ir
         from fly_image.reports import FAULTS, PRINTS
 
+        from fly_opt.passes.instrumentation import printed_values
         from fly_opt.passes.instrumentation.building import symbol_of
         from fly_opt.passes.instrumentation.reports import Reports
 
@@ -50,10 +52,11 @@ class LowerPrints(Pass):
                 one.erase()
                 continue
             channel = FAULTS if is_assert else PRINTS
-            values = list(one.operands)
+            values, text = list(one.operands), ir.StringAttr(one.attributes["format"]).value
+            if printed_values.is_plain(text, values):
+                text, values = printed_values.converted(one, text, values)
             if len(values) > channel.values or any(value.type != i64 for value in values):
                 raise refuse(one, f"fly.print takes at most {channel.values} values of type i64")
-            text = ir.StringAttr(one.attributes["format"]).value
             number = reports.site(symbol_of(_kernel(one)), text, one.location)
             reports.emit(ir.InsertionPoint(one), one.location, number, values, channel)
             one.erase()

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fly_dialect import algebra
+from fly_dialect.bindings import ir
 from fly_dialect.builders import ops
 from fly_dialect.builders.building import Inferred
 from fly_dialect.dialect import PREFIX, attributes_of, pointer_of, spec_of
 from fly_dialect.inference.computation import COMPUTATIONS, Computation, View
+from fly_dialect.layouts.int_tuple import IntTuple, dynamic_leaves
 from fly_dialect.layouts.layout import AnyLayout, ComposedLayout, Layout
 from fly_dialect.layouts.swizzle import CoordSwizzle, Swizzle
 from fly_dialect.layouts.tile import Tile
 from fly_dialect.op_table import OPS
-from fly_dialect.types import MemRefSpec, PtrSpec, Spec
+from fly_dialect.types import IntTupleSpec, LayoutSpec, MemRefSpec, PtrSpec, Spec
 
 from fly_opt.ir.builder import Builder, operations, unused, used_twice
-from fly_opt.ir.scalars import values_of
+from fly_opt.ir.scalars import tree_of, values_of
 from fly_opt.passes.base import refuse
 from fly_opt.passes.layout.lowered_values import UNKNOWN, Meaning, of_static_type, spec_of_known
-
-if TYPE_CHECKING:
-    from fly_dialect.bindings import ir
 
 # Lowers an op that does more than compute; returns whether the op is done with.
 Lower = Callable[["Lowering", "ir.Operation"], bool]
@@ -118,10 +117,45 @@ class Lowering:
             # A block argument: convert-fly-to-rocdl lowers its pointer.
             found = View(self.once("get_iter", [value], spec.pointer), spec.layout)
         if found is UNKNOWN:
-            raise ValueError(
-                f"the contents of {spec} are not known here: run fly-rewrite-func-signature first"
-            )
+            found = self.argument(value, spec)
         return found
+
+    def argument(self, value: ir.Value, spec: Spec) -> Meaning:
+        """Returns what an argument of a function or of a block lowers to: its leaves are read where
+        they are needed. fly-rewrite-func-signature, which has run before in a pipeline, takes
+        arguments of functions apart instead."""
+        if isinstance(value, ir.BlockArgument):
+            if isinstance(spec, IntTupleSpec):
+                return tree_of(self.builder, spec.value, self.leaves(value, spec.value))
+            if isinstance(spec, LayoutSpec):
+                return self.argument_layout(value, spec.layout)
+            if isinstance(spec, MemRefSpec) and isinstance(spec.layout, Layout):
+                base = self.once("get_iter", [value], spec.pointer)
+                return View(base, self.argument_layout(value, spec.layout))
+        raise ValueError(
+            f"the contents of {spec} are not known here: run fly-rewrite-func-signature first"
+        )
+
+    def argument_layout(self, value: ir.Value, layout: Layout) -> Layout:
+        parts = []
+        for name, type_ in (("get_shape", layout.shape), ("get_stride", layout.stride)):
+            part = self.once(name, [value], IntTupleSpec(type_)) if dynamic_leaves(type_) else value
+            parts.append(tree_of(self.builder, type_, self.leaves(part, type_)))
+        return Layout(*parts)
+
+    def leaves(self, value: ir.Value, type_: IntTuple) -> list[ir.Value]:
+        """Returns the dynamic leaves of a tuple as integers."""
+        results: list[Spec] = [f"i{leaf.width}" for leaf in dynamic_leaves(type_)]
+        if not results:
+            return []
+        loc, ip = self.builder.loc, self.builder.ip
+        attributes = {"dynamicOnly": ir.BoolAttr.get(True)}
+
+        def make() -> ir.Operation:
+            return ops.build_op("get_leaves", [value], results, attributes, loc=loc, ip=ip)
+
+        first: Any = self.builder.once(("get_leaves", value), make)
+        return list(first.owner.results)
 
     def view(self, value: ir.Value) -> View:
         meaning = self.meaning(value)

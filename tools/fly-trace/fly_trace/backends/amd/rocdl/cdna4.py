@@ -6,6 +6,7 @@ from typing import Any
 
 from fly_dialect.atoms import CopyOp, MmaOp
 from fly_dialect.atoms.amd import buffer, lds_transpose, mfma
+from fly_dialect.types import bits
 
 from fly_trace.atoms.atom import element, made
 from fly_trace.backends.amd.rocdl.cdna3 import s_waitcnt
@@ -84,7 +85,9 @@ def MFMA_Scale(
     what = "fx.rocdl.cdna4.MFMA_Scale"
     a, acc = element(elem_ty_a, what), element(elem_ty_acc, what)
     b = a if elem_ty_b is None else element(elem_ty_b, what)
-    return made(mfma.MfmaScale, what, m, n, k, a, b, acc, opsel_a=opsel_a, opsel_b=opsel_b)
+    runs = 2 if 8 in (bits(a), bits(b)) else 1
+    fields = {"opsel_a": opsel_a, "opsel_b": opsel_b, "runs": runs}
+    return made(mfma.MfmaScale, what, m, n, k, a, b, acc, **fields)
 
 
 MFMAScale = MFMA_Scale

@@ -1,0 +1,1 @@
+"""FlyDSL's traces through the pipe: see scripts/flydsl-traces."""
