@@ -38,7 +38,7 @@ from fly_trace.control.objects import (
     target,
     target_attribute,
 )
-from fly_trace.core import tracing
+from fly_trace.core import rules, tracing
 from fly_trace.core.locations import Position
 from fly_trace.core.tracing import describe
 from fly_trace.host import checks
@@ -49,7 +49,6 @@ from fly_trace.values.scalars import Scalar
 
 # Re-exported for rewritten code.
 __all__ = [
-    "FlyError",
     "augmented",
     "call",
     "call_printf",
@@ -178,8 +177,9 @@ def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
 
 def is_(a: Any, b: Any) -> bool:
     """`a is b`. For dynamic values, only `is None` is allowed."""
+    own = rules.current()
     for value, other in ((a, b), (b, a)):
-        if isinstance(value, Scalar) and other is not None:
+        if isinstance(value, Scalar) and other is not None and not (own and own.is_free):
             tracing.refuse(
                 f"`is` compares object identity, but {describe(value)} is a value", "use =="
             )
@@ -209,9 +209,16 @@ def static_test(test: Any, span: Span) -> bool:
     return truth(test)
 
 
+def refusals() -> tuple[type[BaseException], ...]:
+    """The errors that a program can't catch: the kernel's own, and those under a dynamic
+    condition. They end the trace."""
+    own = rules.current()
+    return () if own is not None and own.is_free else (FlyError,)
+
+
 class context:
     """The context manager of a `with`: `__enter__` and `__exit__` are traced, and an error of the
-    kernel is never suppressed."""
+    kernel is not suppressed."""
 
     def __init__(self, manager: Any):
         self.manager = manager
@@ -223,7 +230,7 @@ class context:
         suppressed = call(self.manager.__exit__, kind, error, traceback)
         if dynamic(suppressed):
             tracing.refuse("__exit__ returns a dynamic value")
-        return truth(suppressed) and not isinstance(error, FlyError)
+        return truth(suppressed) and not isinstance(error, refusals())
 
 
 def returned(value: Any, names: Any) -> Any:
