@@ -6,6 +6,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import weakref
 from types import ModuleType
 from typing import Any
 
@@ -26,6 +27,8 @@ __all__ += ["struct", "union"]
 
 _storage_layout = layout_of
 ALIGN = 16  # bytes: the widest access
+# Where a kernel has made its allocator, by the builder of its trace.
+_MADE: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 
 def _checked(name: str, owner: str) -> str:
@@ -194,9 +197,10 @@ class SharedAllocator(Arena):
         builder = tracing.active()
         if builder is None or builder.host:
             raise RuntimeError("a SharedAllocator is made in a @kernel function")
-        if builder.scratch.get("allocator") is not None:
+        # A branch or loop may be traced again, and make the same one again.
+        here = locations.here(2)
+        if _MADE.setdefault(builder, here) != here:
             raise RuntimeError("Only one SharedAllocator can be made in a kernel")
-        builder.scratch["allocator"] = self
         super().__init__(base_alignment)
         self._base = None
         if not static:

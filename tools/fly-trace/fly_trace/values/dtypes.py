@@ -125,6 +125,19 @@ class DType(Family):
         return f"fx.{cls.title}"
 
 
+def _of_numbers_only(name: str) -> property:
+    """An attribute that a type's numbers have, and the type itself has not."""
+
+    def read(cls: DType) -> Any:
+        raise AttributeError(f"{cls!r} is a type: only its numbers have {name}")
+
+    return property(read)
+
+
+for _name in (*Scalar.__slots__, "ssa", "is_static"):
+    setattr(DType, _name, _of_numbers_only(_name))
+
+
 # The bits of a float's fraction, with the implicit one: integers up to 2**bits are exact.
 FRACTION_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
