@@ -3,8 +3,9 @@
     python benchmarks/emulator.py [--repeats 9] [--target gfx942]
                                   [--kernels vector_add] [--json]
 
-A wave-instruction is one machine instruction executed by one wave of 64 lanes, including scalar
-ones. Both run the same HSACO, compiled by clang from tests/kernels, and must give the same bytes.
+A wave-instruction is one machine instruction executed by one wave of 64 lanes (of 32 on gfx11,
+gfx12 and gfx1250), including scalar ones. Matrix instructions are measured on targets with MFMA.
+Both run the same HSACO, compiled by clang from tests/kernels, and must give the same bytes.
 The peer is the tests' oracle (tests/oracle): it executes an instruction for all waves of a chunk at
 once, as a NumPy operation on an array [waves, 64], so that up to 2^17 lanes share Python's
 overhead. It runs in its best configuration: decoded instructions are kept between launches,
@@ -116,9 +117,18 @@ class Product:
     exact_ratio_least: float
 
 
-def chosen(kernels: str) -> list[Work]:
-    """The launches whose names begin with one of these words, separated by commas; all for ""."""
-    found = [work for work in works() if not kernels or work.name.split()[0] in kernels.split(",")]
+def has_mfma(target: str) -> bool:
+    """Whether the target has the matrix instructions of `matrix.cl`, for waves of 64 lanes."""
+    from oracle.launching import build
+
+    return target not in build.RDNA
+
+
+def chosen(kernels: str, target: str) -> list[Work]:
+    """The launches whose names begin with one of these words, separated by commas; for "" all that
+    the target has the instructions for."""
+    listed = [work for work in works() if work.source != "matrix.cl" or has_mfma(target)]
+    found = [work for work in listed if not kernels or work.name.split()[0] in kernels.split(",")]
     if not found:
         sys.exit(f"error: --kernels {kernels}: there is no such kernel")
     return found
@@ -410,14 +420,15 @@ app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, rich_mar
 @app.command()
 def main(
     repeats: int = typer.Option(9, min=1, help="Turns that each has."),
-    target: str = typer.Option("gfx942", help="gfx90a, gfx942 or gfx950."),
+    target: str = typer.Option("gfx942", help="A target, such as gfx1250."),
     kernels: str = typer.Option("", help="Measure these only, separated by commas."),
     json: bool = typer.Option(False, help="Print the figures as JSON."),
 ) -> None:
     """Wave-instructions per second of the emulator and of a NumPy lockstep interpreter."""
-    figures = [measure(work, target, repeats) for work in chosen(kernels)]
+    figures = [measure(work, target, repeats) for work in chosen(kernels, target)]
     shared = threads(target, repeats)
-    products = [product(target, 3 * repeats, side) for side in (256, 512)]
+    sides = (256, 512) if has_mfma(target) else ()
+    products = [product(target, 3 * repeats, side) for side in sides]
     library = library_times()
     if json:
         kernels = [asdict(figure) for figure in figures]

@@ -21,7 +21,9 @@ def pytest_configure(config: pytest.Config) -> None:
     interrupts, so a test that interrupts itself would hang; and a cache folder made with a wide
     umask is not used. torch.compile keeps graphs between processes by the names of the operators in
     them, not by what the operators return, so what another version of the code left is not used;
-    the processes of one run share a folder."""
+    the processes of one run share a folder. Each image that is linked in process is compared with
+    ld.lld's."""
+    os.environ.setdefault("FLY_LLVM_IN_PROCESS", "check")
     signal.signal(signal.SIGINT, signal.default_int_handler)
     os.umask(0o022)
     if not hasattr(config, "workerinput"):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 
-from fly_cpu import asynchronous, conversions, matrices, warp
+from fly_cpu import asynchronous, conversions, matrix_copies, warp, warp_products
 from fly_cpu.state import expanded
 
 _REGISTERS = {
@@ -302,7 +302,12 @@ def _dot_2(name: str, extend_a: str, extend_b: str) -> tuple[str, str]:
 @functools.cache
 def together() -> dict[str, str]:
     """Those of a warp or a block, which take the number of the place too."""
-    return {**warp.table(), **asynchronous.table(), **matrices.table()}
+    return {
+        **warp.table(),
+        **asynchronous.table(),
+        **matrix_copies.table(),
+        **warp_products.table(),
+    }
 
 
 @functools.cache

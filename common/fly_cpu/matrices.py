@@ -1,17 +1,17 @@
-"""Matrix instructions of a warp group, and copies of matrices by a warp, on the host.
+"""Matrix instructions of a warp group, on the host.
 
 Operands of wgmma lie in shared memory, as its descriptors say. Each thread computes its own sums,
 when the instruction is issued. Products are added in f32 one after another: a GPU's order is not
 documented, and it adds those of 8-bit floats with fewer bits.
 
 Sources: PTX ISA 8.8, "Asynchronous Warpgroup Level Matrix Shared Memory Layout", "Register
-Fragments and Shared Memory Matrix Layouts", "ldmatrix", "stmatrix".
+Fragments and Shared Memory Matrix Layouts".
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 
 from fly_cpu import conversions
 
@@ -25,7 +25,7 @@ _FROM_REGISTERS = re.compile(
 )
 _WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned \d+;")
 # Type → bytes, and the load of an element at %p as a float.
-_TYPES = {
+TYPES = {
     "bf16": (2, "  %v = load bfloat, ptr %p\n  %f = fpext bfloat %v to float\n"),
     "f16": (2, "  %v = load half, ptr %p\n  %f = fpext half %v to float\n"),
     # The lower 13 bits of the fraction are not read.
@@ -116,7 +116,7 @@ def library() -> str:
 
 def _load(kind: str, letter: str) -> str:
     """A function that loads an element of an operand as a float."""
-    size, load = _TYPES[kind]
+    size, load = TYPES[kind]
     given = "i64 %d, i64 %mn, i64 %k, i32 %site"
     return f"""define internal float @fly.operand.{kind}.{letter}({given}) nounwind {{
   %at = call i64 @fly.operand(i64 %d, i64 %mn, i64 %k, i64 {size}, i1 {letter}, i32 %site)
@@ -303,218 +303,3 @@ done:
   ret {vector} %result
 }}
 """
-
-
-# -- copies of a warp -----------------------------------------------------------------------------
-def _address(matrix: int, trans: bool, part: str) -> str:
-    """The address of this lane's part of a matrix: %a.NAME. Lanes have handed over those of rows.
-    `part` is the number of the half word, of a transposed matrix."""
-    name = f"{matrix}{part}"
-    if not trans:
-        return f"""  %from.{name} = add i32 %row.4, {8 * matrix}
-  %base.{name} = call i64 @fly.heard(i32 %from.{name})
-  %a.{name} = add i64 %base.{name}, %within
-"""
-    return f"""  %from.{name} = add i32 %pair, {8 * matrix + int(part)}
-  %base.{name} = call i64 @fly.heard(i32 %from.{name})
-  %a.{name} = add i64 %base.{name}, %across
-"""
-
-
-_LANE = """  %at = ptrtoint ptr addrspace(3) %p to i64
-  call void @fly.meet(i32 -1, i64 %at, i32 %site)
-  %index = load i64, ptr @fly.index
-  %index.32 = trunc i64 %index to i32
-  %lane = and i32 %index.32, 31
-  %row.4 = lshr i32 %lane, 2
-  %quarter = and i32 %lane, 3
-  %quarter.64 = zext i32 %quarter to i64
-  %within = shl i64 %quarter.64, 2
-  %pair = shl i32 %quarter, 1
-  %row.64 = zext i32 %row.4 to i64
-  %across = shl i64 %row.64, 1
-"""
-
-
-def _copies() -> Iterator[tuple[str, str]]:
-    for count in (1, 2, 4):
-        for trans in (False, True):
-            dotted = ".trans" if trans else ""
-            form = f".sync.aligned.m8n8.x{count}{dotted}.b16.p3"
-            yield _load_matrix(f"ldmatrix{form}", count, trans)
-            yield _store_matrix(f"stmatrix{form}", count, trans)
-
-
-def _load_matrix(name: str, count: int, trans: bool) -> tuple[str, str]:
-    result = "i32" if count == 1 else f"{{ {', '.join(['i32'] * count)} }}"
-    body = _LANE
-    for m in range(count):
-        if trans:
-            for part in "01":
-                body += _address(m, True, part)
-                body += f"""  call void @fly.read(i64 %a.{m}{part}, i64 2, i64 1, i32 %site)
-  %q.{m}{part} = inttoptr i64 %a.{m}{part} to ptr
-  %h.{m}{part} = load i16, ptr %q.{m}{part}
-  %z.{m}{part} = zext i16 %h.{m}{part} to i32
-"""
-            body += f"  %up.{m} = shl i32 %z.{m}1, 16\n  %w.{m} = or i32 %up.{m}, %z.{m}0\n"
-        else:
-            body += _address(m, False, "")
-            body += f"""  call void @fly.read(i64 %a.{m}, i64 4, i64 3, i32 %site)
-  %q.{m} = inttoptr i64 %a.{m} to ptr
-  %w.{m} = load i32, ptr %q.{m}
-"""
-    # No lane may write again before all have read.
-    body += "  call void @fly.meet(i32 -1, i64 0, i32 %site)\n"
-    if count == 1:
-        body += "  ret i32 %w.0"
-    else:
-        before = "poison"
-        for m in range(count):
-            body += f"  %s.{m} = insertvalue {result} {before}, i32 %w.{m}, {m}\n"
-            before = f"%s.{m}"
-        body += f"  ret {result} {before}"
-    head = f"define internal {result} @fly.nvvm.{name}(ptr addrspace(3) %p, i32 %site)"
-    return name, f"{head} noinline nounwind {{\n{body}\n}}\n"
-
-
-def _store_matrix(name: str, count: int, trans: bool) -> tuple[str, str]:
-    body = _LANE
-    for m in range(count):
-        if trans:
-            body += f"  %up.{m} = lshr i32 %w.{m}, 16\n"
-            for part, source in (("0", f"%w.{m}"), ("1", f"%up.{m}")):
-                body += _address(m, True, part)
-                body += f"""  call void @fly.write(i64 %a.{m}{part}, i64 2, i64 1, i32 %site)
-  %q.{m}{part} = inttoptr i64 %a.{m}{part} to ptr
-  %h.{m}{part} = trunc i32 {source} to i16
-  store i16 %h.{m}{part}, ptr %q.{m}{part}
-"""
-        else:
-            body += _address(m, False, "")
-            body += f"""  call void @fly.write(i64 %a.{m}, i64 4, i64 3, i32 %site)
-  %q.{m} = inttoptr i64 %a.{m} to ptr
-  store i32 %w.{m}, ptr %q.{m}
-"""
-    given = "".join(f", i32 %w.{m}" for m in range(count))
-    head = f"define internal void @fly.nvvm.{name}(ptr addrspace(3) %p{given}, i32 %site)"
-    return name, f"{head} noinline nounwind {{\n{body}  ret void\n}}\n"
-
-
-# -- mma.sync -------------------------------------------------------------------------------------
-# The registers that lanes hand over: 4 of A, 2 of B, by thread of the block.
-_REGISTERS = "@fly.registers = internal global [1024 x [8 x i32]] zeroinitializer, align 64\n"
-# Name → K, the kinds of A and B, the types of a register as the intrinsic takes it, and of sums.
-_PRODUCTS = {
-    "mma.m16n8k16.row.col.f32.f32": (16, "f16", "f16", "<2 x half>", "float"),
-    "mma.m16n8k16.row.col.bf16": (16, "bf16", "bf16", "i32", "float"),
-    "mma.m16n8k8.row.col.tf32": (8, "tf32", "tf32", "i32", "float"),
-    "mma.m16n8k32.row.col.s8": (32, "s8", "s8", "i32", "i32"),
-    **{
-        f"mma.m16n8k32.row.col.f32.{a}.{b}.f32": (32, a, b, "i32", "float")
-        for a in ("e4m3", "e5m2")
-        for b in ("e4m3", "e5m2")
-    },
-}
-
-
-def _warp_element(kind: str, letter: str, k: int) -> str:
-    """A function that reads an element of A or B from the registers of the lane that has it: %line
-    is a row of A or a column of B, `letter` "a" or "b"."""
-    words = 32 // {"bf16": 16, "f16": 16, "tf32": 32}.get(kind, 8)
-    size, load = _TYPES.get(kind, (1, "  %v = load i8, ptr %p\n  %f = sext i8 %v to i32\n"))
-    result = "i32" if kind == "s8" else "float"
-    register = "  %reg = add i64 %half, 4\n"
-    if letter == "a":
-        register = """  %below = lshr i64 %line, 3
-  %twice = shl i64 %half, 1
-  %reg = add i64 %twice, %below
-"""
-    return f"""define internal {result} @fly.warp.{kind}.{letter}.{k}(i64 %line, i64 %k) nounwind {{
-  %index = load i64, ptr @fly.index
-  %warp = and i64 %index, -32
-  %half = udiv i64 %k, {k // 2}
-  %inside = urem i64 %k, {k // 2}
-  %quarter = udiv i64 %inside, {words}
-  %place = urem i64 %inside, {words}
-  %line.8 = and i64 %line, 7
-  %line.4 = shl i64 %line.8, 2
-  %lane = add i64 %line.4, %quarter
-  %thread = add i64 %warp, %lane
-{register}  %word = getelementptr [8 x i32], ptr @fly.registers, i64 %thread, i64 %reg
-  %offset = mul i64 %place, {size}
-  %p = getelementptr i8, ptr %word, i64 %offset
-{load}  ret {result} %f
-}}
-"""
-
-
-def _warp_product(name: str) -> str:
-    """D = A·B + C: two rows, 8 apart, and two columns of this lane."""
-    k, a, b, register, kind = _PRODUCTS[name]
-    result = f"{{ {', '.join([kind] * 4)} }}"
-    given = ", ".join(f"{register} %r{n}" for n in range(6))
-    given += "".join(f", {kind} %c{n}" for n in range(4))
-    text = f"define internal {result} @fly.nvvm.{name}({given}, i32 %site) noinline nounwind {{\n"
-    text += "entry:\n  %index = load i64, ptr @fly.index\n"
-    for n in range(6):
-        value = f"%r{n}"
-        if register != "i32":
-            text += f"  %w{n} = bitcast {register} %r{n} to i32\n"
-            value = f"%w{n}"
-        text += f"""  %at{n} = getelementptr [8 x i32], ptr @fly.registers, i64 %index, i64 {n}
-  store i32 {value}, ptr %at{n}
-"""
-    text += """  call void @fly.meet(i32 -1, i64 0, i32 %site)
-  %lane = and i64 %index, 31
-  %row = lshr i64 %lane, 2
-  %row.8 = add i64 %row, 8
-  %quarter = and i64 %lane, 3
-  %column = shl i64 %quarter, 1
-  %column.1 = add i64 %column, 1
-  br label %along
-along:
-  %j = phi i64 [ 0, %entry ], [ %j.next, %along ]
-"""
-    for n in range(4):
-        text += f"  %s{n} = phi {kind} [ %c{n}, %entry ], [ %t{n}, %along ]\n"
-    for letter, source, lines in (("a", a, ("%row", "%row.8")), ("b", b, ("%column", "%column.1"))):
-        for n, line in enumerate(lines):
-            text += f"  %{letter}{n} = call {kind} @fly.warp.{source}.{letter}.{k}"
-            text += f"(i64 {line}, i64 %j)\n"
-    for n in range(4):
-        x, y = f"%a{n // 2}", f"%b{n % 2}"
-        if kind == "float":
-            text += f"  %t{n} = call float @llvm.fma.f32(float {x}, float {y}, float %s{n})\n"
-        else:
-            text += f"  %m{n} = mul i32 {x}, {y}\n  %t{n} = add i32 %m{n}, %s{n}\n"
-    text += f"""  %j.next = add i64 %j, 1
-  %more = icmp ult i64 %j.next, {k}
-  br i1 %more, label %along, label %done
-done:
-  call void @fly.meet(i32 -1, i64 0, i32 %site)
-"""
-    before = "poison"
-    for n in range(4):
-        text += f"  %d{n} = insertvalue {result} {before}, {kind} %t{n}, {n}\n"
-        before = f"%d{n}"
-    return f"{text}  ret {result} {before}\n}}\n"
-
-
-def needed(names: Iterable[str]) -> str:
-    """What the functions of these intrinsics, without `llvm.nvvm.`, call."""
-    parts: dict[str, str] = {}
-    for name in names:
-        if name in _PRODUCTS:
-            k, a, b, *_ = _PRODUCTS[name]
-            parts["registers"] = _REGISTERS
-            for kind in {a, b} & {"e4m3", "e5m2"}:
-                parts[kind] = conversions.widening(kind, f"fly.wide.{kind}")
-            parts[f"{a}.a.{k}"] = _warp_element(a, "a", k)
-            parts[f"{b}.b.{k}"] = _warp_element(b, "b", k)
-    return "".join(parts.values())
-
-
-def table() -> dict[str, str]:
-    """The functions by the intrinsics' names without `llvm.nvvm.`."""
-    return dict(_copies()) | {name: _warp_product(name) for name in _PRODUCTS}

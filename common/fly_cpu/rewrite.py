@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_cpu import conversions, intrinsics, matrices, runtime, warp
+from fly_cpu import conversions, intrinsics, matrices, runtime, warp, warp_products
 from fly_cpu.body import Body, Site
 from fly_cpu.generic import GENERIC
 from fly_cpu.locations import locations
@@ -249,7 +249,7 @@ def _assembled(
     ]
     if any("@fly.shared_at" in text or "@fly.operand" in text for text in module.used.values()):
         parts += [matrices.library(), _shared_at(module)]
-    parts += [matrices.needed(name.removeprefix("llvm.nvvm.") for name in module.used)]
+    parts += [warp_products.needed(name.removeprefix("llvm.nvvm.") for name in module.used)]
     parts += [f"@fly.cache = internal global [{len(module.sites) + 1} x i64] zeroinitializer"]
     parts += [*lines, *dict.fromkeys(module.used.values())]
     entries = [_entry(number, name, module, offsets) for number, name in enumerate(offsets)]

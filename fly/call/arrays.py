@@ -111,6 +111,11 @@ def _view_error(value: Any, name: str, error: Exception) -> UsageError:
     )
 
 
+def is_of_ml_dtypes(value: Any) -> bool:
+    """Whether a value is an array of a type of the package ml_dtypes, which NumPy lacks."""
+    return getattr(getattr(value, "dtype", None), "name", None) in _ML_DTYPES
+
+
 def dtype_of(data: Any, name: str) -> str:
     """Returns our name of a NumPy array's element type. Raises UsageError if there is none."""
     dtype = data.dtype

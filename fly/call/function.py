@@ -19,6 +19,7 @@ from fly_common.errors import FlyError, UsageError
 from fly_common.prefetch import postponing
 from fly_common.quoting import quoted
 from fly_common.record import field, record
+from fly_dialect.handover import between_stages
 from fly_plugin import activated, requested
 from fly_store.store import default_store, key_of
 from fly_trace.core import tracing
@@ -307,7 +308,7 @@ class JitFunction(_Fast, HostFunction):
             identity = chosen.identity()
             if (kept := self._kept.get((*what, identity))) is not None:
                 return kept, identity
-        with collector.paused(), postponing(), Prefetch(chosen) as prefetch:
+        with collector.paused(), postponing(), between_stages(), Prefetch(chosen) as prefetch:
             if module is None:
                 traced = f"{reached.digest} {signature}{self.trace_words}"
                 module = self._traced(given, chosen, traced, prefetch.start)

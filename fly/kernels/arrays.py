@@ -103,6 +103,18 @@ def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
         raise UsageError(f"an array of shape {tuple(x.shape)} is not one of {shape}") from None
 
 
+def filled(like: Any, shape: Any, number: float, kind: str | None = None) -> Any:
+    """An array of equal numbers, of the library and on the device of another one; `kind` names its
+    type, by default the other one's."""
+    if hasattr(like, "new_full"):  # torch's
+        import torch
+
+        return like.new_full(shape, number, dtype=getattr(torch, kind) if kind else None)
+    import numpy as np
+
+    return np.full(shape, number, kind or like.dtype)
+
+
 def copied(x: Any) -> Any:
     """A copy, with the strides of a contiguous array also for dimensions of 1."""
     if hasattr(x, "new_empty"):  # torch's

@@ -10,6 +10,7 @@ from fly.kernels.row_plans import Plan
 THREADS = 64  # of a block
 WIDEST = 4  # columns of a thread, whose sums are stored as f32
 MOST_PARTS, LEAST_ROWS = 64, 16  # of a part
+ADDED, LINES = 32, 16  # columns of a block that adds many parts, and threads of each
 
 
 def parts_of(rows):
@@ -39,3 +40,35 @@ def add_up(parts, dtype):
     Y = fx.empty(parts.shape[1], dtype)
     add_up_kernel(parts, Y).launch(grid=fx.ceildiv(Y.shape[0], THREADS), block=THREADS)
     return Y
+
+
+@fly.kernel
+def add_many_kernel(parts: fx.Tensor, Y: fx.Tensor, Z: fx.Tensor):
+    """Adds parts to Y, and second ones to Z. `LINES` threads take the parts of a column in turn."""
+    place, line = fx.thread_idx.x % ADDED, fx.thread_idx.x // ADDED
+    column, kind = fx.block_idx.x * ADDED + place, fx.block_idx.y
+    own = fx.shared_array(parts.dtype, (LINES, ADDED))
+    total = parts.dtype(0)
+    if column < Y.shape[0]:
+        for part in range(line, parts.shape[1], LINES):
+            total += parts[kind, part, column]
+    own[line, place] = total
+    fx.barrier()
+    if line == 0 and column < Y.shape[0]:
+        for other in fx.range_constexpr(1, LINES):
+            total += own[other, place]
+        if kind == 0:
+            Y[column] = total.to(Y.dtype)
+        else:
+            Z[column] = total.to(Z.dtype)
+
+
+def add_many(parts, dtype):
+    """Returns the sums along the columns of one or two matrices of many rows, kinds × rows ×
+    columns, as two vectors, in a host function. Without a second matrix the second one is empty."""
+    kinds, columns = parts.shape[0], parts.shape[2]
+    Y, Z = fx.empty(columns, dtype), fx.empty(columns if kinds > 1 else 0, dtype)
+    add_many_kernel(parts, Y, Z).launch(
+        grid=(fx.ceildiv(columns, ADDED), kinds), block=ADDED * LINES
+    )
+    return Y, Z

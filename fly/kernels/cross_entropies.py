@@ -13,7 +13,8 @@ from fly.kernels.arrays import FLOATS, INTEGERS, as_matrix, check_types, contigu
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
 from fly.kernels.row_softmax import Normalizer
-from fly.kernels.rows import Matrix, Row, wide_type
+from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.rows import Matrix, wide_type
 
 
 @fly.kernel
@@ -27,31 +28,36 @@ def cross_entropy_kernel(
     smooth: fx.Constexpr[bool],
     plan: fx.Constexpr[Plan],
 ):
-    row, index, wide = Row(plan, X.shape[1]), fx.block_idx.x, log_sums.dtype
-    target = targets[index].to(fx.Int64)
-    is_class = 0 <= target < X.shape[1]
-    assert target == ignored or is_class, f"targets[{index}] is {target}, which is no class"
-    x = row.read(X, float("-inf"))
-    normalizer = Normalizer.of_row(row, x)
-    log_sum = normalizer.bound + fx.log(normalizer.total)
-    # The logarithm of the softmax is x - log_sum: of the target, and in the mean of all classes.
-    loss = wide(0)
-    if smooth:
-        share = smoothing.to(wide)
-        own = (1 - share) * own_logit(X, target, is_class, log_sum)
-        loss = -own - share * (row.mean(row.read(X)) - log_sum)
-    else:
-        loss = -own_logit(X, target, is_class, log_sum)
-    if fx.thread_idx.x == 0:
-        log_sums[index] = log_sum
-        losses[index] = fx.where(target == ignored, wide(0), loss)
+    wide = log_sums.dtype
+
+    def one_row(row, _):
+        index = row.index
+        target = targets[index].to(fx.Int64)
+        is_class = 0 <= target < X.shape[1]
+        assert target == ignored or is_class, f"targets[{index}] is {target}, which is no class"
+        x = row.read(X, float("-inf"))
+        normalizer = Normalizer.of_row(row, x)
+        log_sum = normalizer.bound + fx.log(normalizer.total)
+        # The logarithm of the softmax is x - log_sum: of the target, and in the mean of all.
+        loss = wide(0)
+        if smooth:
+            share = smoothing.to(wide)
+            own = (1 - share) * own_logit(X, index, target, is_class, log_sum)
+            loss = -own - share * (row.mean(row.read(X)) - log_sum)
+        else:
+            loss = -own_logit(X, index, target, is_class, log_sum)
+        if fx.thread_idx.x == 0:
+            log_sums[index] = log_sum
+            losses[index] = fx.where(target == ignored, wide(0), loss)
+
+    each_row(plan, X.shape, one_row, X)
 
 
-def own_logit(X, target, is_class, log_sum):
+def own_logit(X, index, target, is_class, log_sum):
     """Returns log(softmax(x)) of the target's class, and 0 if it is none."""
     own = log_sum.dtype(0)
     if is_class:
-        own = X[fx.block_idx.x, target].to(log_sum.dtype) - log_sum
+        own = X[index, target].to(log_sum.dtype) - log_sum
     return own
 
 
@@ -66,15 +72,20 @@ def cross_entropy_backward_kernel(
     ignored: fx.Int64,
     plan: fx.Constexpr[Plan],
 ):
-    row, index, wide = Row(plan, X.shape[1]), fx.block_idx.x, log_sums.dtype
-    target, log_sum, share = targets[index].to(fx.Int64), log_sums[index], smoothing.to(wide)
-    gradient = fx.where(target == ignored, wide(0), gradients[index])
+    wide, share = log_sums.dtype, smoothing.to(log_sums.dtype)
 
-    def derivative(x, column):
-        wanted = fx.where(column == target.to(fx.Int32), 1 - share, wide(0)) + share / X.shape[1]
-        return (exp(x - log_sum) - wanted) * gradient
+    def one_row(row, _):
+        index = row.index
+        target, log_sum = targets[index].to(fx.Int64), log_sums[index]
+        gradient = fx.where(target == ignored, wide(0), gradients[index])
 
-    row.write(dX, row.map(derivative, row.read(X), row.places()))
+        def derivative(x, column):
+            own = fx.where(column == target.to(fx.Int32), 1 - share, wide(0))
+            return (exp(x - log_sum) - (own + share / X.shape[1])) * gradient
+
+        row.write(dX, row.map(derivative, row.read(X), row.places()), last=True)
+
+    each_row(plan, X.shape, one_row, X)
 
 
 @fly.jit
@@ -89,7 +100,7 @@ def cross_entropy_matrix(
     rows, wide = X.shape[0], wide_type(X.dtype)
     losses, log_sums = fx.empty(rows, wide), fx.empty(rows, wide)
     cross_entropy_kernel(X, targets, losses, log_sums, smoothing, ignored, smooth, plan).launch(
-        grid=rows, block=plan.threads
+        grid=grid_of(plan, rows), block=plan.threads
     )
     return losses, log_sums
 
@@ -107,7 +118,7 @@ def cross_entropy_backward_matrix(
     dX = fx.empty(X.shape, X.dtype)
     cross_entropy_backward_kernel(
         gradients, X, targets, log_sums, dX, smoothing, ignored, plan
-    ).launch(grid=X.shape[0], block=plan.threads)
+    ).launch(grid=grid_of(plan, X.shape[0]), block=plan.threads)
     return dX
 
 
@@ -139,8 +150,9 @@ def cross_entropy_rows(
     if not 0 <= smoothing <= 1:
         raise UsageError(f"smoothing is {smoothing}, not from 0 to 1")
     matrix = as_matrix(x)
+    of_rows = plan(matrix, kernel="cross_entropy")
     losses, log_sums = cross_entropy_matrix(
-        matrix, targets.reshape(-1), smoothing, ignore_index, smoothing > 0, plan(matrix)
+        matrix, targets.reshape(-1), smoothing, ignore_index, smoothing > 0, of_rows
     )
     return losses.reshape(targets.shape), log_sums.reshape(targets.shape)
 
@@ -153,7 +165,7 @@ def cross_entropy_rows(
 def cross_entropy_backward(
     gradient: Any, x: Any, targets: Any, log_sums: Any, smoothing: float, ignore_index: int
 ) -> Any:
-    """The gradient of x, from those of the losses and the log_sums of `cross_entropy_rows`."""
+    """The gradient of x, from that of the losses of `cross_entropy_rows`, and its log_sums."""
     matrix = as_matrix(x)
     dx = cross_entropy_backward_matrix(
         contiguous(gradient).reshape(-1),
@@ -162,7 +174,7 @@ def cross_entropy_backward(
         log_sums.reshape(-1),
         smoothing,
         ignore_index,
-        plan(matrix),
+        plan(matrix, kernel="cross_entropy_backward"),
     )
     return dx.reshape(x.shape)
 
@@ -170,12 +182,20 @@ def cross_entropy_backward(
 def _save(ctx: Any, inputs: Any, output: Any) -> None:
     x, targets, ctx.smoothing, ctx.ignored = inputs
     ctx.save_for_backward(x, targets, output[1])
-    ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)
 
 
 @cross_entropy_rows.gradient(_save)
-def _(ctx: Any, gradient: Any, _: Any) -> Any:
-    dx = cross_entropy_backward(gradient, *ctx.saved_tensors, ctx.smoothing, ctx.ignored)
+def _(ctx: Any, of_losses: Any, of_log_sums: Any) -> Any:
+    """Most losses use no log_sums, whose gradient is the softmax: a kernel has no part in it."""
+    x, targets, log_sums = ctx.saved_tensors
+    dx = None
+    if of_losses is not None:
+        dx = cross_entropy_backward(of_losses, x, targets, log_sums, ctx.smoothing, ctx.ignored)
+    if of_log_sums is not None:
+        shares = (x.to(log_sums.dtype) - log_sums[..., None]).exp()
+        more = (shares * of_log_sums[..., None]).to(x.dtype)
+        dx = more if dx is None else dx + more
     return dx, None, None, None
 
 
@@ -199,4 +219,14 @@ def cross_entropy(
     if reduction == "none":
         return losses
     total = losses.sum()
-    return total if reduction == "sum" else total / (targets != ignore_index).sum()
+    return total if reduction == "sum" else total / _count(targets, ignore_index, total)
+
+
+def _count(targets: Any, ignore_index: int, total: Any) -> Any:
+    """How many targets are not ignored, as a number of total's type. They are compared as i64, as
+    in the kernel, since torch takes -100 for 156 beside u8. NumPy's 0 is NaN: it warns of
+    divisions by 0."""
+    if hasattr(targets, "long"):  # torch's
+        return (targets.long() != ignore_index).sum()
+    count = (targets.astype("int64") != ignore_index).sum()
+    return total.dtype.type(count or float("nan"))

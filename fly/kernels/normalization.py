@@ -13,10 +13,11 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import rsqrt
 from fly.kernels.arrays import FLOATS, as_matrix, as_vectors, check_shapes, check_types
-from fly.kernels.columns import THREADS, add_up, column_plan, parts_of
+from fly.kernels.columns import THREADS, add_many, add_up, column_plan, parts_of
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
-from fly.kernels.row_plans import Plan, plan
+from fly.kernels.row_plans import Plan, has_room, plan
+from fly.kernels.row_streams import Sums, each_row, grid_of
 from fly.kernels.rows import Matrix, Row, Tile, wide_type
 
 
@@ -43,15 +44,9 @@ def norm_kernel(
     total=None,
     scales=None,
 ):
-    row = Row(plan, X.shape[1])
-    x = row.read(X)
-    if residual is not None:
-        # What is normalized is the sum that is returned, rounded. LLVM adds in f16 then.
-        x = row.map(lambda x, other: (x + other).to(X.dtype), x, row.read(residual))
-        row.write(total, x)
-    x, _, factor = statistics(row, x, eps, centred)
-    y = row.map(lambda x: x * factor, x)
-    parameters = [row.read(one) for one in (weight, bias) if one is not None]
+    given = [one for one in (weight, bias) if one is not None]
+    # A block of many rows has the parameters in registers, if a row fits there.
+    kept = [Row(plan, X.shape[1]).read(one) for one in given] if plan.ahead else []
 
     def scaled(y, *parameters):
         parameters = list(parameters)
@@ -59,11 +54,23 @@ def norm_kernel(
             y = y * parameters.pop(0)
         return y + parameters.pop(0) if parameters else y
 
-    with fx.fastmath("contract"):
-        if scales is None:
-            row.finish(Y, scaled, y, *parameters)
-        else:
-            row.write(Y, quantized(row, row.map(scaled, y, *parameters), Y.dtype, scales))
+    def one_row(row, _):
+        x = row.read(X)
+        if residual is not None:
+            # What is normalized is the sum that is returned, rounded. LLVM adds in f16 then.
+            x = row.map(lambda x, other: (x + other).to(X.dtype), x, row.read(residual))
+            row.write(total, x)
+        x, _, factor = statistics(row, x, eps, centred)
+        y = row.map(lambda x: x * factor, x)
+        parameters = kept or [row.read(one) for one in given]
+        with fx.fastmath("contract"):
+            if scales is None:
+                row.finish(Y, scaled, y, *parameters, last=True)
+            else:
+                y = row.map(scaled, y, *parameters)
+                row.write(Y, quantized(row, y, Y.dtype, scales), last=True)
+
+    each_row(plan, X.shape, one_row, X, *([] if residual is None else [residual]))
 
 
 @fly.jit
@@ -81,7 +88,7 @@ def norm_rows(
     scales = None if dtype is None else fx.empty(X.shape[0], fx.Float32)
     total = None if residual is None else fx.empty(X.shape, X.dtype)
     norm_kernel(X, Y, eps, centred, plan, weight, bias, residual, total, scales).launch(
-        grid=X.shape[0], block=plan.threads
+        grid=grid_of(plan, X.shape[0]), block=plan.threads
     )
     return Y, scales, total
 
@@ -98,21 +105,72 @@ def norm_backward_kernel(
     plan: fx.Constexpr[Plan],
     weight=None,
 ):
-    row = Row(plan, X.shape[1])
+    def one_row(row, _):
+        dx, _, _, mean, factor = derivatives(row, dY, X, eps, centred, weight)
+        row.finish(dX, lambda dx: dx * factor, dx, last=True)
+        if fx.thread_idx.x == 0:
+            factors[row.index] = factor
+            if centred:
+                means[row.index] = mean
+
+    each_row(plan, X.shape, one_row, X, dY)
+
+
+def derivatives(row, dY, X, eps, centred, weight):
+    """Returns the derivatives by a row's x, but for the factor 1 / sqrt(variance + eps); the row of
+    dY; x, normalized; the mean and the factor."""
     x, mean, factor = statistics(row, row.read(X), eps, centred)
     with fx.fastmath("contract"):
         x = row.map(lambda x: x * factor, x)
-        dy = row.read(dY)
+        given = dy = row.read(dY)
         if weight is not None:
             dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
         along = row.mean(row.map(lambda dy, x: dy * x, dy, x))
         shift = row.mean(dy) if centred else 0.0
         dx = row.map(lambda dy, x: dy - shift - x * along, dy, x)
-        row.finish(dX, lambda dx: dx * factor, dx)
-    if fx.thread_idx.x == 0:
-        factors[fx.block_idx.x] = factor
-        if centred:
-            means[fx.block_idx.x] = mean
+    return dx, given, x, mean, factor
+
+
+@fly.kernel
+def all_backward_kernel(
+    dY: fx.Tensor,
+    X: fx.Tensor,
+    weight: fx.Tensor,
+    dX: fx.Tensor,
+    parts: fx.Tensor,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+):
+    """All derivatives at once. A block has sums of those of the parameters, over its rows, and
+    stores them as its row of `parts`: those of the weight, and of the bias."""
+    kinds = 1 + centred
+    kept = [Sums(plan, X.shape[1], parts.dtype) for _ in range(kinds)]
+
+    def one_row(row, sums):
+        dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight)
+
+        def terms(first):
+            return [dy.at(first) * x.at(first), dy.at(first)][:kinds]
+
+        def add(first):
+            for one, term in zip(kept, terms(first), strict=True):
+                one.add(first, term)
+
+        with fx.fastmath("contract"):
+            if plan.fits:
+                sums = [one + term for one, term in zip(sums, terms(0), strict=True)]
+            row.finish(dX, lambda dx: dx * factor, dx, last=True, beside=None if plan.fits else add)
+        return sums
+
+    start = [one.zeros() for one in kept] if plan.fits else None
+    sums = each_row(plan, X.shape, one_row, X, dY, state=start)
+    own = Tile(Row(plan, X.shape[1]), 0)
+    for kind in fx.range_constexpr(kinds):
+        if plan.fits:
+            own.store(parts[kind, None, None], sums[kind])
+        else:
+            kept[kind].store(parts[kind, None, None])
 
 
 @fly.kernel
@@ -174,6 +232,26 @@ def norm_backward_rows(
     return dX, add_up(dweight, weight.dtype), sums
 
 
+@fly.jit
+def norm_backward_at_once(
+    dY: Matrix,
+    X: Matrix,
+    weight: fx.Tensor,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+):
+    """As norm_backward_rows, of rows that are on the chip together with sums over them."""
+    rows, columns = X.shape
+    wide, blocks = wide_type(X.dtype), grid_of(plan, rows)
+    dX = fx.empty(X.shape, X.dtype)
+    parts = fx.empty((2 if centred else 1, blocks, columns), wide)
+    all_backward_kernel(dY, X, weight, dX, parts, eps, centred, plan).launch(
+        grid=blocks, block=plan.threads
+    )
+    return dX, *add_many(parts, weight.dtype)
+
+
 def _norm(x, eps, centred, weight=None, bias=None, residual=None, dtype=None):
     """Calls norm_rows; returns the results there are."""
     check_types(FLOATS, x=x, residual=residual)
@@ -186,7 +264,8 @@ def _norm(x, eps, centred, weight=None, bias=None, residual=None, dtype=None):
         residual = as_matrix(residual)
         matrices.append(residual)
     kind = None if dtype is None else format_of(dtype)
-    found = norm_rows(matrix, eps, centred, plan(*matrices, *vectors), weight, bias, residual, kind)
+    of_rows = plan(*matrices, *vectors, kernel="" if kind else _kernel(centred, len(matrices) > 1))
+    found = norm_rows(matrix, eps, centred, of_rows, weight, bias, residual, kind)
     y, scales, total = found
     results = (
         y.reshape(x.shape),
@@ -195,6 +274,12 @@ def _norm(x, eps, centred, weight=None, bias=None, residual=None, dtype=None):
     )
     made = tuple(one for one in results if one is not None)
     return made[0] if len(made) == 1 else made
+
+
+def _kernel(centred: bool, adds: bool = False, backward: bool = False) -> str:
+    """The name that the plans of a kernel have."""
+    name = "layer_norm" if centred else "rms_norm"
+    return f"{'add_' if adds else ''}{name}{'_backward' if backward else ''}"
 
 
 @operator(
@@ -307,7 +392,10 @@ def norm_backward(gradient: Any, x: Any, weight: Any, eps: float, centred: bool)
     (weight,) = as_vectors(x, weight=weight)
     matrices = as_matrix(gradient), as_matrix(x)
     vectors = [] if weight is None else [weight]
-    of_rows = plan(*matrices, *vectors)
+    of_rows = plan(*matrices, *vectors, kernel=_kernel(centred, backward=True))
+    if weight is not None and of_rows.ahead and has_room(of_rows, x.itemsize, 1 + centred):
+        dx, *others = norm_backward_at_once(*matrices, weight, eps, centred, of_rows)
+        return dx.reshape(x.shape), *others
     of_columns = column_plan(x.shape[-1], of_rows.vector)
     dx, *others = norm_backward_rows(*matrices, eps, centred, of_rows, of_columns, weight)
     return dx.reshape(x.shape), *others

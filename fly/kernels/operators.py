@@ -1,8 +1,8 @@
 """Functions of arrays that are operators of torch, too.
 
 A kernel of this package is called by a function of arrays. For NumPy arrays the function runs. For
-torch tensors the operator `torch.ops.fly.NAME` is called instead, whose implementation is the same
-function: torch then knows its gradient, and `torch.compile` the shapes of its results.
+torch tensors the operator `torch.ops.fly_kernels.NAME` is called instead, whose implementation is
+the same function: torch then knows its gradient, and `torch.compile` the shapes of its results.
 
 Nothing here imports torch. Operators are made when torch is there: with the module that defines the
 function, or at the first call with a tensor. `torch.compile` can't trace the latter: import torch
@@ -15,24 +15,30 @@ import sys
 from collections.abc import Callable
 from functools import update_wrapper
 from numbers import Integral, Real
+from threading import Lock
 from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
-NAMESPACE = "fly"
+NAMESPACE = "fly_kernels"  # "fly" is that of functions that an application registers
 Function = Callable[..., Any]
+_MAKING = Lock()  # torch replaces an operator that is made again, also while it is called
 
 
 class Kind(NamedTuple):
-    """What an argument of a schema may be: of some types, or have an attribute."""
+    """What an argument of a schema may be: of some types, or of a type named so, or have an
+    attribute."""
 
     text: str
     types: tuple[type, ...] = ()
     attribute: str = ""
+    names: tuple[str, ...] = ()
 
     def has(self, value: Any) -> bool:
-        return hasattr(value, self.attribute) if self.attribute else isinstance(value, self.types)
+        if self.attribute:
+            return hasattr(value, self.attribute)
+        return isinstance(value, self.types) or type(value).__name__ in self.names
 
 
 # Kinds by torch's types; what is not here a function checks itself. Operators of torch check all.
@@ -41,6 +47,7 @@ KINDS = {
     "int": Kind("an integer", (Integral,)),
     "SymInt": Kind("an integer", (Integral,)),
     "float": Kind("a number", (Real,)),
+    "bool": Kind("a bool", (Integral,), names=("bool", "bool_")),  # NumPy's, too
     "str": Kind("a string", (str,)),
 }
 
@@ -59,9 +66,11 @@ class Operator:
             self._made = self._operator()
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
-        first = arguments[0] if arguments else next(iter(named.values()), None)
+        first = arguments[0] if arguments else named.get(next(iter(self._kinds)))
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(first, torch.Tensor):
+            if not torch.compiler.is_compiling():
+                self._refuse_tangents(torch, (*arguments, *named.values()))
             return self.torch(*arguments, **named)
         if not hasattr(first, "__array_interface__"):
             raise UsageError(
@@ -77,6 +86,17 @@ class Operator:
             if kind is None or kind.has(value) or (optional and value is None):
                 continue
             raise UsageError(f"{self.name} takes {name} as {kind.text}, not {quoted(value)}")
+
+    def _refuse_tangents(self, torch: Any, values: tuple[Any, ...]) -> None:
+        """Raises UsageError for tensors with a forward-mode derivative, which operators of
+        `torch.library` leave out of their results without a word."""
+        unpack = torch.autograd.forward_ad.unpack_dual
+        tensors = (one for one in values if isinstance(one, torch.Tensor))
+        if any(unpack(one).tangent is not None for one in tensors):
+            raise UsageError(
+                f"{self.name} has no forward-mode derivative",
+                hint="take gradients backward, as by torch.autograd.grad",
+            )
 
     def gradient(self, save: Function) -> Callable[[Function], Function]:
         """Decorates the backward function, which gets the context that `save` has filled and the
@@ -95,7 +115,9 @@ class Operator:
     def torch(self) -> Any:
         """The operator of torch: what `torch.library.custom_op` returns."""
         if self._made is None:
-            self._made = self._operator()
+            with _MAKING:
+                if self._made is None:
+                    self._made = self._operator()
         return self._made
 
     def _operator(self) -> Any:
@@ -103,15 +125,38 @@ class Operator:
 
         made = custom_op(
             f"{NAMESPACE}::{self.name}",
-            self.function,
+            self._run,
             mutates_args=self.mutates,
             schema=self.schema,
         )
-        made.register_fake(self.fake)
+        made.register_fake(self._fake)
         if self._gradient is not None:
             backward, save = self._gradient
             made.register_autograd(backward, setup_context=save)
         return made
+
+    def _run(self, *arguments: Any, **named: Any) -> Any:
+        made = self.function(*arguments, **named)
+        return tuple(map(unviewed, made)) if isinstance(made, tuple) else unviewed(made)
+
+    def _fake(self, *arguments: Any, **named: Any) -> Any:
+        """What the function returns, as tensors without elements. torch also calls this if one of
+        the tensors has none, on the device `meta`: UsageError if others have."""
+        values = (*arguments, *named.values())
+        devices = {str(one.device): None for one in values if hasattr(one, "device")}
+        if len(devices) > 1:
+            raise UsageError(
+                f"{self.name} takes tensors of one device, not of {' and '.join(devices)}"
+            )
+        return self.fake(*arguments, **named)
+
+
+def unviewed(x: Any) -> Any:
+    """A tensor of the same memory that is no view: autograd refuses to change an operator's result
+    in place if it is one, as in relu_()."""
+    if not x._is_view():
+        return x
+    return x.new_empty(0).set_(x.untyped_storage(), x.storage_offset(), x.shape, x.stride())
 
 
 def kinds_of(schema: str) -> dict[str, tuple[Kind | None, bool]]:
@@ -135,6 +180,12 @@ def operator(
         return Operator(function, schema, fake, mutates)
 
     return decorate
+
+
+def wanted(ctx: Any, count: int) -> tuple[bool, ...]:
+    """Which of the first `count` arguments need a gradient, in a backward function: the others cost
+    nothing if it returns None. torch's list leaves out arguments that were not given."""
+    return (*ctx.needs_input_grad, *[False] * count)[:count]
 
 
 def like(x: Any, *_: Any) -> Any:

@@ -1,10 +1,19 @@
-"""How blocks take the rows of matrices: decided by the host, from arrays."""
+"""How blocks take the rows of matrices: decided by the host, from arrays.
+
+`row_plans.json` has the choices that were fastest where they were measured, by target, kernel and
+the bytes of a row. A row is taken as the narrowest one there that is at least as wide. What is not
+there is decided by rules that are right everywhere.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
+
+from fly_backend.choice import choose
 
 from fly.kernels.arrays import address, strides
 
@@ -12,12 +21,35 @@ WIDEST = 16  # bytes of an access
 LANES = 64  # of the widest wave: blocks are whole waves on every target
 ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
+MOST_AHEAD = (
+    8  # matrices that a kernel reads ahead, and tiles of a row that it waits for one by one
+)
+
+
+SHARED = 220 << 10  # bytes of a block's shared memory for rows
+
+FILE = Path(__file__).with_suffix(".json")
+
+
+class Choice(NamedTuple):
+    """A measured choice for a kernel and rows of so many bytes: blocks of `threads`, which take
+    tiles of `vectors` vectors a thread. ahead: rows that a block has in shared memory, or asked
+    for; 0 if it reads a single row from memory. blocks: those of the grid. among: as in `Plan`."""
+
+    threads: int
+    vectors: int
+    ahead: int = 0
+    blocks: int = 0
+    among: int = MOST_AHEAD
 
 
 class Plan(NamedTuple):
     """How a block takes a row: tiles of `threads` · `vectors` vectors of `vector` elements.
 
-    fits: the row is not longer than one tile. whole: it is as long as one tile.
+    fits: the row is not longer than one tile. whole: it is as long as one tile, or several.
+    ahead: the rows of each matrix that fit into a block's shared memory, where they are read to
+    before they are needed; `room` is the elements of one there. Then a grid of `blocks` blocks
+    takes all rows. Otherwise each row has a block, which reads it from memory.
     """
 
     threads: int
@@ -25,23 +57,75 @@ class Plan(NamedTuple):
     vectors: int
     fits: bool
     whole: bool
+    ahead: int = 0
+    room: int = 0
+    blocks: int = 0
+    among: int = MOST_AHEAD
+
+    @property
+    def groups(self) -> int:
+        """The parts of a row that is read ahead, which are waited for one by one: its tiles."""
+        tiles = self.room // self.tile
+        return tiles if tiles <= MOST_AHEAD else 1
 
     @property
     def tile(self) -> int:
         """The elements of a tile."""
         return self.threads * self.vector * self.vectors
 
+    @property
+    def lanes(self) -> int:
+        """The threads that have adjacent vectors."""
+        return min(LANES, self.threads)
 
-def plan(*matrices: Any) -> Plan:
-    """The plan for the rows of matrices with the same number of columns; among them may be vectors
-    that are as long as a row.
 
-    An access takes as many elements as each row of each array is aligned to. The tile is as long as
-    the row if that is possible. A block has 256 threads; fewer for rows of less than 4096 elements,
-    where a thread has 16; more for those of over 8192, where it has 32. (benchmarks/h200 has the
-    rates of other numbers.)
+def plan(*matrices: Any, kernel: str = "") -> Plan:
+    """The plan of a kernel for the rows of matrices with the same number of columns; among them may
+    be vectors that are as long as a row.
+
+    An access takes as many elements as each row of each array is aligned to. Unless a choice was
+    measured, the tile is as long as the row if that is possible, and a block has 256 threads; fewer
+    for rows of less than 4096 elements, where a thread has 16; more for those of over 8192, where
+    it has 32. (benchmarks/h200 has the rates of other numbers.)
     """
-    return _plan(matrices[0].shape[-1], min(map(_aligned, matrices)))
+    columns, size = matrices[0].shape[-1], matrices[0].itemsize
+    aligned = min(map(_aligned, matrices))
+    if kernel and size <= 4 and aligned * size == WIDEST and columns * size % WIDEST == 0:
+        choice = measured(kernel, choose().target, columns * size)
+        if choice is not None:
+            return _chosen(columns, aligned, choice)
+    return _plan(columns, aligned)
+
+
+def has_room(plan: Plan, size: int, sums: int) -> bool:
+    """Whether a block that reads rows of two matrices ahead, of elements of so many bytes, has room
+    for f32 sums of each column. In registers it has, or the plan would not have been chosen."""
+    rows = min(2, plan.among) * plan.ahead * plan.room * size
+    return plan.fits or rows + sums * plan.room * 4 <= SHARED
+
+
+@cache
+def measured(kernel: str, target: str, nbytes: int) -> Choice | None:
+    """The choice for rows of so many bytes, or None. Rows of less than half the bytes of the
+    narrowest measured ones, and those wider than all, have none."""
+    widths = {int(width): row for width, row in _measured().get(target, {}).get(kernel, {}).items()}
+    width = min((one for one in widths if one >= nbytes), default=0)
+    return Choice(*widths[width]) if width and 2 * nbytes > min(widths) else None
+
+
+@cache
+def _measured() -> dict[str, dict[str, dict[str, list[int]]]]:
+    return json.loads(FILE.read_text(encoding="utf-8"))
+
+
+@cache
+def _chosen(columns: int, vector: int, choice: Choice) -> Plan:
+    """The plan for a choice. Equal plans are one object."""
+    threads, vectors, ahead, blocks, among = choice
+    tile = threads * vector * vectors
+    room = -(-columns // tile) * tile if ahead else 0
+    whole = columns % tile == 0
+    return Plan(threads, vector, vectors, columns <= tile, whole, ahead, room, blocks, among)
 
 
 @cache

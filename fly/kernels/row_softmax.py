@@ -15,6 +15,7 @@ from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import FLOATS, along, check_types
 from fly.kernels.operators import like, operator
 from fly.kernels.row_plans import Plan, plan
+from fly.kernels.row_streams import each_row, grid_of
 from fly.kernels.rows import Line, Matrix, Row, added
 
 # The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
@@ -58,11 +59,11 @@ class Normalizer(NamedTuple):
         """Stores the softmax of a row, or its logarithm."""
         if log:
             of_total = fx.log(self.total)
-            row.write(Y, row.map(lambda x: (x - self.bound) - of_total, x))
+            row.write(Y, row.map(lambda x: (x - self.bound) - of_total, x), last=True)
         else:
             share = reciprocal(self.total)
             powers = row.map(lambda x: exp(x - self.bound), x)
-            row.finish(Y, lambda power: power * share, powers)
+            row.finish(Y, lambda power: power * share, powers, last=True)
 
 
 def _greatest(bound: Any) -> Any:
@@ -73,10 +74,12 @@ def _greatest(bound: Any) -> Any:
 
 @fly.kernel
 def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
-    row = Row(plan, X.shape[1])
-    x = row.read(X, float("-inf"))
-    normalizer = Normalizer.of_row(row, x)
-    normalizer.store(row, Y, x, log)
+    def one_row(row, _):
+        x = row.read(X, float("-inf"))
+        normalizer = Normalizer.of_row(row, x)
+        normalizer.store(row, Y, x, log)
+
+    each_row(plan, X.shape, one_row, X)
 
 
 @fly.kernel
@@ -87,42 +90,48 @@ def softmax_backward_kernel(
     log: fx.Constexpr[bool],
     plan: fx.Constexpr[Plan],
 ):
-    row = Row(plan, Y.shape[1])
-    dy, y = row.read(dY), row.read(Y)
-    if log:
-        total = row.sum(dy)
-        row.write(dX, row.map(lambda dy, y: dy - exp(y) * total, dy, y))
-    else:
-        with fx.fastmath("contract"):
-            total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
-        rest = row.map(lambda dy: dy - total, dy)
-        row.finish(dX, lambda rest, y: rest * y, rest, row.map(lambda y: y, y))
+    def one_row(row, _):
+        dy, y = row.read(dY), row.read(Y)
+        if log:
+            total = row.sum(dy)
+            row.write(dX, row.map(lambda dy, y: dy - exp(y) * total, dy, y), last=True)
+        else:
+            with fx.fastmath("contract"):
+                total = row.sum(row.map(lambda dy, y: dy * y, dy, y))
+            rest = row.map(lambda dy: dy - total, dy)
+            row.finish(dX, lambda rest, y: rest * y, rest, row.map(lambda y: y, y), last=True)
+
+    each_row(plan, Y.shape, one_row, dY, Y)
 
 
 @fly.jit
 def softmax_rows(X: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
     Y = fx.empty(X.shape, X.dtype)
-    softmax_kernel(X, Y, log, plan).launch(grid=X.shape[0], block=plan.threads)
+    softmax_kernel(X, Y, log, plan).launch(grid=grid_of(plan, X.shape[0]), block=plan.threads)
     return Y
 
 
 @fly.jit
 def softmax_backward_rows(dY: Matrix, Y: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
     dX = fx.empty(Y.shape, Y.dtype)
-    softmax_backward_kernel(dY, Y, dX, log, plan).launch(grid=Y.shape[0], block=plan.threads)
+    softmax_backward_kernel(dY, Y, dX, log, plan).launch(
+        grid=grid_of(plan, Y.shape[0]), block=plan.threads
+    )
     return dX
 
 
 def _forward(x: Any, dim: int, log: bool) -> Any:
     check_types(FLOATS, x=x)
-    return along(dim, lambda x: softmax_rows(x, log, plan(x)), x)
+    return along(dim, lambda x: softmax_rows(x, log, plan(x, kernel="softmax")), x)
 
 
 def _backward(gradient: Any, y: Any, dim: int, log: bool) -> Any:
     check_types(FLOATS, gradient=gradient, y=y)
     return along(
         dim,
-        lambda gradient, y: softmax_backward_rows(gradient, y, log, plan(gradient, y)),
+        lambda gradient, y: softmax_backward_rows(
+            gradient, y, log, plan(gradient, y, kernel="softmax_backward")
+        ),
         gradient,
         y,
     )

@@ -11,17 +11,19 @@ A row that fits into the block's registers is loaded once; of a longer one the b
 and loads them again each time. Of each tile, every 64 threads have a part: 64 · `vectors` vectors
 of adjacent elements. Thread t has its vectors t % 64, t % 64 + 64, and so on, so that the lanes of
 a wave access adjacent memory, and a thread's vectors are near enough for offsets in instructions.
+
+`each_row` of `row_streams` has such rows read to shared memory before they are needed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
 from fly.kernels.mixed_precision import one_by_one, rounds_elements
-from fly.kernels.row_plans import LANES, Plan
+from fly.kernels.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
 Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
@@ -30,8 +32,9 @@ Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
 class Row:
     """Row `index`, or that of the block's number, of matrices with the same number of columns."""
 
-    def __init__(self, plan: Plan, columns: Any, index: Any = None):
-        self.plan, self.columns = plan, columns
+    def __init__(self, plan: Plan, columns: Any, index: Any = None, ahead: Any = None):
+        """ahead: has the row in shared memory (`row_streams.Ahead`)."""
+        self.plan, self.columns, self.ahead = plan, columns, ahead
         self.index = fx.block_idx.x if index is None else index
 
     def read(self, tensor: Any, default: float = 0.0) -> Line:
@@ -62,6 +65,12 @@ class Row:
             elements = line.at(first)
             return function(Tile(self, first).within(elements) if within else elements)
 
+        if self._is_arriving():
+            value = None
+            for first in self._arriving():
+                own = of_tile(first)
+                value = own if value is None else merge(value, own)
+            return value
         value = of_tile(0)
         if not self.plan.fits:
             for first in range(self.plan.tile, self.columns, self.plan.tile):
@@ -86,13 +95,44 @@ class Row:
         total = self.sum(line)
         return total * reciprocal(total.dtype(self.columns))
 
-    def write(self, tensor: Any, line: Line) -> None:
-        """Stores all elements to the row of a matrix."""
-        self._store(tensor, lambda first: line.at(first).to(tensor.dtype))
+    def each_tile(self, function: Callable[[Any], None]) -> None:
+        """`function` of the first element of each tile."""
+        if self.plan.fits:
+            function(0)
+        elif self._is_arriving():
+            for first in self._arriving():
+                function(first)
+        else:
+            for first in range(0, self.columns, self.plan.tile):
+                function(first)
 
-    def finish(self, tensor: Any, function: Callable[..., Any], *lines: Line) -> None:
+    def _is_arriving(self) -> bool:
+        """Whether the row is read ahead, and not all of it need have arrived."""
+        return self.ahead is not None and not self.ahead.has_arrived
+
+    def _arriving(self) -> Iterator[int]:
+        """The first element of each tile, when it has arrived."""
+        for group in fx.range_constexpr(self.plan.groups):
+            self.ahead.wait(group)
+            yield group * self.plan.tile
+        self.ahead.has_arrived = True
+
+    def write(self, tensor: Any, line: Line, last: bool = False) -> None:
+        """Stores all elements to the row of a matrix. last: nothing of the row is read again, so
+        that what was read ahead may be replaced."""
+        self._store(tensor, lambda first: line.at(first).to(tensor.dtype), last)
+
+    def finish(
+        self,
+        tensor: Any,
+        function: Callable[..., Any],
+        *lines: Line,
+        last: bool = False,
+        beside: Callable[[Any], None] | None = None,
+    ) -> None:
         """Stores `function` of all elements. It is best a single product or sum: on AMD, results of
-        f16 are computed one by one, and rounded by the same instruction (`mixed_precision`)."""
+        f16 are computed one by one, and rounded by the same instruction (`mixed_precision`).
+        last: as in `write`. beside: is called for each tile, with its first element."""
         dtype = tensor.dtype
 
         def made(first: Any) -> Any:
@@ -102,14 +142,26 @@ class Row:
                 return function(*[one.to(wide) for one in given]).to(dtype)
             return one_by_one(function, *given)
 
-        self._store(tensor, made)
+        self._store(tensor, made, last, beside)
 
-    def _store(self, tensor: Any, made: Callable[[Any], Any]) -> None:
-        if self.plan.fits:
-            Tile(self, 0).store(tensor, made(0))
-        else:
-            for first in range(0, self.columns, self.plan.tile):
-                Tile(self, first).store(tensor, made(first))
+    def _store(
+        self,
+        tensor: Any,
+        made: Callable[[Any], Any],
+        last: bool,
+        beside: Callable[[Any], None] | None = None,
+    ) -> None:
+        ahead = self.ahead if last and not self.plan.fits else None
+
+        def store(first: Any) -> None:
+            values = made(first)
+            if beside is not None:
+                beside(first)
+            Tile(self, first).store(tensor, values)
+            if ahead is not None:
+                ahead.replace(first)
+
+        self.each_tile(store)
 
 
 class Line:
@@ -136,21 +188,45 @@ class Tile:
 
     def __init__(self, row: Row, first: Any):
         self.plan, self.columns, self.first = row.plan, row.columns, first
-        self.index = row.index
+        self.index, self.ahead = row.index, row.ahead
 
     def load(self, tensor: Any, default: float) -> Any:
         """Loads the thread's elements: an fx.Vector of the tensor's type."""
         held = self._registers(tensor.dtype)
         if not self.plan.whole:
             held.fill(default)
-        self._copy(self._part(tensor), held)
+        place = None if self.ahead is None else self.ahead.place(tensor)
+        self._copy(self._part(tensor) if place is None else self._at(place), held)
         return held.load()
+
+    def request(self, tensor: Any, place: Any) -> None:
+        """Begins to copy the thread's elements to shared memory, to those of the row there."""
+        bits = self.plan.vector * tensor.dtype.bits
+        atom = fx.make_copy_atom(fx.nvvm.CpAsync(bits), tensor.dtype)
+        fx.copy(atom, self._part(tensor), self._at(place), pred=self._present())
 
     def store(self, tensor: Any, values: Any) -> None:
         """Stores the thread's elements, an fx.Vector of the tensor's type."""
         held = self._registers(tensor.dtype)
         held.store(values)
         self._copy(held, self._part(tensor))
+
+    def got(self, start: Any) -> Any:
+        """The thread's elements of a row in shared memory that has room for whole tiles."""
+        held = self._registers(start.dtype)
+        self._copy_all(self._at(start), held)
+        return held.load()
+
+    def put(self, start: Any, values: Any) -> None:
+        """Stores them there."""
+        held = self._registers(start.dtype)
+        held.store(values)
+        self._copy_all(held, self._at(start))
+
+    def _copy_all(self, source: Any, target: Any) -> None:
+        dtype = source.dtype
+        atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
+        fx.copy(atom, source, target)
 
     def places(self) -> Any:
         """The columns of the thread's elements."""
@@ -163,8 +239,9 @@ class Tile:
     def _place(self, i: int) -> Any:
         """The column of the thread's vector i."""
         plan, thread = self.plan, fx.thread_idx.x
-        vector = thread // LANES * (plan.vectors * LANES) + thread % LANES
-        return self.first + (vector + i * LANES) * plan.vector
+        lanes = plan.lanes
+        vector = thread // lanes * (plan.vectors * lanes) + thread % lanes
+        return self.first + (vector + i * lanes) * plan.vector
 
     def within(self, values: Any) -> Any:
         """The thread's elements, and 0 for those beyond the row's end."""
@@ -182,16 +259,21 @@ class Tile:
 
     def _part(self, tensor: Any) -> Any:
         """The thread's elements in memory: as vectors, one after the other."""
+        return self._at(fx.get_iter(tensor if fx.rank(tensor) == 1 else tensor[self.index, None]))
+
+    def _at(self, start: Any) -> Any:
+        """The thread's elements of a row that begins at an address."""
         plan = self.plan
-        line = tensor if fx.rank(tensor) == 1 else tensor[self.index, None]
-        start = fx.get_iter(line) + self._place(0)
-        steps = (1, LANES * plan.vector)
-        return fx.make_view(start, fx.make_layout((plan.vector, plan.vectors), steps))
+        layout = fx.make_layout((plan.vector, plan.vectors), (1, plan.lanes * plan.vector))
+        return fx.make_view(start + self._place(0), layout)
 
     def _copy(self, source: Any, target: Any) -> None:
         dtype = source.dtype
         atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
-        fx.copy(atom, source, target, pred=None if self.plan.whole else self._inside())
+        fx.copy(atom, source, target, pred=self._present())
+
+    def _present(self) -> Any:
+        return None if self.plan.whole else self._inside()
 
     def _inside(self) -> Any:
         """Which of the thread's vectors lie in the row, whose length is a multiple of theirs."""

@@ -101,6 +101,7 @@ def top_k(x: Any, k: int, largest: bool = True) -> Any:
     if x.ndim == 0 or not 0 < k <= min(MOST, x.shape[-1]):
         most = min(MOST, x.shape[-1]) if x.ndim else 0
         raise UsageError(f"k is {k}, not from 1 to {most}")
+    k = int(k)  # True is an integer for Python, and no extent
     values, places = top_k_matrix(as_matrix(x), k, largest)
     shape = (*x.shape[:-1], k)
     return values.reshape(shape), places.reshape(shape)

@@ -63,6 +63,10 @@ def register(
     qualified = name or f"{NAMESPACE}::{function.name}"
     if "::" not in qualified:
         qualified = f"{NAMESPACE}::{qualified}"
+    if not all(part.isidentifier() for part in qualified.split("::", 1)):
+        raise UsageError(
+            f"{quoted(qualified)} can't be the name of an operator", hint="as in 'mine::scaled'"
+        )
     every = signature.parameters_of(function.function)
     parameters = function.parameters if isinstance(function, TunedFunction) else every
     taken = [p for p in parameters.values() if not arguments.is_stream(p)]

@@ -76,7 +76,8 @@ def as_text(value: Any) -> str:
 
 def portable(value: Any, name: str) -> Any:
     """A constant as JSON has it: numbers, strings, None and lists as they are, anything else by its
-    text. UsageError if the text tells an address, which is another in each process."""
+    text. UsageError if the text tells an address, which is another in each process, or is the name
+    of any lambda."""
     if is_numpy_scalar(value):
         value = value.item()
     if value is None or isinstance(value, bool | int | str):
@@ -91,7 +92,7 @@ def portable(value: Any, name: str) -> Any:
         return value.name
     module, qualified = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
     text = f"{module}.{qualified}" if module and qualified else repr(value)
-    if " at 0x" in text:
+    if " at 0x" in text or "<lambda>" in text:
         raise UsageError(
             f"{name}={quoted(text)}: has no text that another process would recognise",
             hint="use a number, a string, or a function with a name",

@@ -49,6 +49,8 @@ def autotune(
             )
     if prune is not None and not callable(prune):
         raise UsageError(f"prune={quoted(prune)}: must be a function (configs, arguments)")
+    if file is not None and not isinstance(file, str | os.PathLike):
+        raise UsageError(f"file={quoted(file)}: must be a path")
 
     def make(function: Any) -> TunedFunction:
         if not isinstance(function, JitFunction):

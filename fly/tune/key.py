@@ -76,7 +76,7 @@ class KeyReader:
         variables: Sequence[str] = (),
     ):
         self.parameters = parameters
-        self._expressions = tuple(expressions)
+        self._title, self._expressions = function.__name__, tuple(expressions)
         symbols = _symbols(parameters)
         trees = [_parsed(function.__name__, text, parameters, symbols) for text in expressions]
         namespace: dict[str, Any] = {**FUNCTIONS, "__builtins__": {}, "fly_getattr": getattr}
@@ -105,7 +105,7 @@ class KeyReader:
         try:
             values = self._values(**held)
         except Exception as error:  # the expressions are the user's
-            raise UsageError(f"key={list(self._expressions)}: {error}") from None
+            raise UsageError(f"key={list(self._expressions)} of {self._title}: {error}") from None
         key = dict(zip(self._expressions, values, strict=True))
         for name, kind in types.items():
             if isinstance(kind, Constant):

@@ -19,7 +19,7 @@ from hashlib import sha256
 from typing import Any
 
 from fly_common import diagnostics, paths
-from fly_common.errors import FlyError
+from fly_common.errors import FlyError, UsageError
 from fly_common.filter import write_atomically
 from fly_common.record import record
 from fly_store.store import default_store
@@ -87,23 +87,31 @@ def read(path: str | None, function: str) -> list[Winner]:
     """The winners in a file; none, with a warning, if it is not such a file."""
     if path is None:
         return []
+    found, why = _read(path, function)
+    if why:
+        _warn(path, f"{path}: {why}; it is ignored")
+    return found
+
+
+def _read(path: str, function: str) -> tuple[list[Winner], str]:
+    """The winners in a file of a function, and why there are none, if it is no such file."""
     try:
         with open(path, encoding="utf-8") as file:
             document = json.load(file)
     except FileNotFoundError:
-        return []
+        return [], ""
     except OSError as error:
-        return _ignored(path, f"can't be read: {error.strerror}")
+        return [], f"can't be read: {error.strerror}"
     except (ValueError, RecursionError):
-        return _ignored(path, "is damaged: it is not JSON")
+        return [], "is damaged: it is not JSON"
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        return _ignored(path, f"is not a file of winners: its format is not {FORMAT!r}")
+        return [], f"is not a file of winners: its format is not {FORMAT!r}"
     if document.get("function") != function:
-        return _ignored(path, f"is of another function than {function}")
+        return [], f"is of another function than {function}"
     try:
-        return [_winner(entry) for entry in document["winners"]]
-    except (KeyError, TypeError, ValueError):
-        return _ignored(path, "is damaged: an entry lacks something")
+        return [_winner(entry) for entry in document["winners"]], ""
+    except (KeyError, TypeError, ValueError, OverflowError):
+        return [], "is damaged: an entry lacks something"
 
 
 def find(winners: Sequence[Winner], case: Case, exact: bool = False) -> Winner | None:
@@ -115,20 +123,28 @@ def find(winners: Sequence[Winner], case: Case, exact: bool = False) -> Winner |
 
 
 def setting_for(winner: Winner, settings: Sequence[Setting], path: str) -> Setting | None:
-    """The configuration that a winner names; None, with a warning, if there is no such any more."""
+    """The configuration that a winner names; None if there is no such any more. A warning says so,
+    unless the file is in the cache folder, which nobody edits."""
     wanted = as_text(winner.config)
     for one in settings:
         if as_text(one.config.as_json) == wanted:
             return one
-    _ignored(path, f"names a configuration that the function does not have: {wanted}")
+    if os.path.dirname(path) != folder():
+        why = f"names a configuration that the function does not have: {wanted}"
+        _warn(path, f"{path}: {why}; it is ignored")
     return None
 
 
 def write(path: str, function: str, added: Sequence[Winner]) -> None:
-    """Adds winners to a file, in the place of those for the same cases. MissingError if it can't be
-    written."""
+    """Adds winners to a file, in the place of those for the same cases. Replaces no file that is
+    not one of the function's winners, outside of the cache folder: UsageError. MissingError if it
+    can't be written."""
     with locked(path):
-        kept = {one.case.text: one for one in (*read(path, function), *added)}
+        known, why = _read(path, function)
+        is_mine = os.path.dirname(path) == folder() or not os.path.isfile(path)
+        if why and not is_mine and os.path.getsize(path):
+            raise UsageError(f"{path}: {why}", hint="name another file, or delete this one")
+        kept = {one.case.text: one for one in (*known, *added)}
         entries = [kept[text].as_json for text in sorted(kept)]
         document = {"format": FORMAT, "function": function, "winners": entries}
         write_atomically(path, (json.dumps(document, indent=1, ensure_ascii=False) + "\n").encode())
@@ -162,7 +178,7 @@ def keep(path: str, function: str, winner: Winner) -> None:
             paths.make_private(os.path.dirname(path))
         write(path, function, [winner])
     except (OSError, FlyError) as error:
-        text = error.message if isinstance(error, FlyError) else error.strerror
+        text = error.message if isinstance(error, FlyError) else f"{path}: {error.strerror}"
         _warn(path, f"the winner is not kept: {text}")
 
 
@@ -178,11 +194,6 @@ def _winner(entry: dict[str, Any]) -> Winner:
 
 def _is_same(a: Case, b: Case) -> bool:
     return a.target == b.target and as_text([a.key, a.types]) == as_text([b.key, b.types])
-
-
-def _ignored(path: str, why: str) -> list[Winner]:
-    _warn(path, f"{path}: {why}; it is ignored")
-    return []
 
 
 def _warn(path: str, text: str) -> None:

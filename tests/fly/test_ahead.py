@@ -3,6 +3,7 @@
 import pytest
 from fly_common import process
 from fly_common.llvm_worker import client
+from fly_link.backends.amd import in_process
 
 import fly
 import fly.expr as fx
@@ -25,6 +26,8 @@ def started(monkeypatch, tmp_path):
     """Two lists: what was started ahead, what was run when its input was there."""
     monkeypatch.setenv("FLY_CACHE_DIR", str(tmp_path))
     one._kept.clear()  # what the test before compiled
+    monkeypatch.delenv(in_process.VARIABLE, raising=False)
+    monkeypatch.setattr(in_process, "_comments", {})  # as in a new process
     early, late = [], []
     waiting, start = process.Waiting.__init__, process.start
 
@@ -57,6 +60,15 @@ def test_the_worker_takes_the_place_of_two(started):
     assert not LLVM & set(late)
     again = fly.run(fly.chain("gfx90a"), one.compile(target="gfx90a").ir("mlir").encode())
     assert again == code
+
+
+def test_the_second_object_needs_no_linker(started):
+    early, late = started
+    one.compile(target="gfx90a")
+    early.clear()
+    one.compile(target="gfx942")
+    assert early == []
+    assert not LLVM & set(late)
 
 
 def test_what_the_store_has_starts_nothing(started):

@@ -262,6 +262,9 @@ def test_names_of_operators(operators):
     assert scaled._qualname == "fly::scaled"
     for name, qualified in (("twice", "fly::twice"), ("flytest::twice", "flytest::twice")):
         assert fly.torch.register(made.scaled, name)._qualname == qualified
+    with pytest.raises(UsageError) as caught:
+        fly.torch.register(made.scaled, "two words")
+    assert caught.value.message == "'fly::two words' can't be the name of an operator"
 
 
 def test_a_default_that_no_schema_has(schemas):

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from fly_common.errors import FlyError, UsageError
 
 from fly.kernels import cross_entropy, cross_entropy_rows
-from fly_kernels.judging import judge, tensor
+from fly_kernels.judging import gradients, judge, tensor
 
 SHAPES = [
     ((3, 1000), torch.float32),
@@ -71,6 +71,39 @@ def test_reductions(target, kind):
     found = cross_entropy(x.numpy(), targets.numpy(), ignore_index=3, reduction="none")
     exact = F.cross_entropy(flat[0].double(), flat[1], ignore_index=3, reduction="none")
     np.testing.assert_allclose(found.reshape(-1), exact, rtol=1e-5, atol=1e-6)
+
+
+def test_ignored_targets_of_no_sign(target):
+    """-100 is 156 to torch, beside targets of u8."""
+    x, targets = tensor(12, (6, 200), torch.float32), torch.tensor([156, 156, 1, 2, 156, 3])
+    wanted = float(F.cross_entropy(x.double(), targets))
+    for given in (targets.to(torch.uint8), targets.to(torch.uint8).numpy()):
+        like = x if isinstance(given, torch.Tensor) else x.numpy()
+        assert float(cross_entropy(like, given)) == pytest.approx(wanted, rel=1e-6)
+
+
+@pytest.mark.heavy
+@pytest.mark.filterwarnings("error")
+def test_means_of_arrays(target):
+    for kind in (np.float32, np.float64):
+        x = np.zeros((2, 3), kind)
+        assert cross_entropy(x, np.array([0, 2])).dtype == kind
+        assert np.isnan(cross_entropy(x, np.array([-100, -100])))
+
+
+@pytest.mark.parametrize("of_losses", [0, 1])
+def test_gradient_of_log_sums(target, of_losses):
+    x, targets = tensor(13, (4, 30), torch.float32), classes((4, 30))
+
+    def own(x):
+        losses, log_sums = cross_entropy_rows(x, targets)
+        return of_losses * losses.sum() + log_sums.square().sum()
+
+    def exact(x):
+        losses = F.cross_entropy(x, targets, reduction="none")
+        return of_losses * losses.sum() + x.logsumexp(-1).square().sum()
+
+    judge(gradients(own, x)[0], lambda x: gradients(exact, x)[0], x)
 
 
 def test_strict(strict, target):

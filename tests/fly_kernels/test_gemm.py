@@ -9,7 +9,7 @@ from fly_common.errors import UsageError
 from fly_target.registry import find
 
 from fly.kernels import conv2d, matmul, matmul_preshuffled, preshuffle
-from fly.kernels.gemm import plans
+from fly.kernels.gemm import matrix_product, plans
 from fly_kernels.judging import gradients, judge, tensor
 
 SHAPES = [
@@ -212,6 +212,20 @@ def test_without_matrix_instructions(monkeypatch):
     judge(conv2d(x, weight, padding=1), lambda x, w: torch.conv2d(x, w, padding=1), x, weight)
 
 
+@pytest.mark.heavy
+@pytest.mark.parametrize(("needed", "products"), [((1, 0), 2), ((0, 1), 2), ((1, 1), 3)])
+def test_a_frozen_operand_costs_no_product(target, monkeypatch, needed, products):
+    made = []
+    product = matrix_product.product
+    monkeypatch.setattr(matrix_product, "product", lambda *a: made.append(a) or product(*a))
+    a, b = tensor(60, (3, 5), torch.float32), tensor(61, (5, 4), torch.float32)
+    for x, need in zip((a, b), needed, strict=True):
+        x.requires_grad_(bool(need))
+    matmul(a, b).sum().backward()
+    assert len(made) == products
+    assert [x.grad is not None for x in (a, b)] == [*map(bool, needed)]
+
+
 ZEROS = np.zeros((4, 4), np.float32)
 
 
@@ -233,6 +247,9 @@ ZEROS = np.zeros((4, 4), np.float32)
         ),
         (lambda: matmul(ZEROS.astype("u1"), ZEROS.astype("u1")), "gfx942 can't multiply u8"),
         (lambda: matmul(ZEROS, ZEROS, out_dtype=bool), "results can't be of bool"),
+        (lambda: matmul(ZEROS, ZEROS, ZEROS[0] > 0), "bias is of bool"),
+        (lambda: matmul(ZEROS, ZEROS, None, ZEROS > 0), "c is of bool"),
+        (lambda: matmul(ZEROS, ZEROS, tf32="no"), "matmul takes tf32 as a bool, not 'no'"),
         (lambda: matmul(ZEROS, None), "matmul takes b as a NumPy array, not None"),
         (lambda: matmul(ZEROS, torch.ones(4, 4)), "matmul takes b as a NumPy array, not tensor("),
         (lambda: matmul(ZEROS.astype("i2"), ZEROS.astype("i2")), "gfx942 can't multiply i16"),

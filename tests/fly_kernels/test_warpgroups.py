@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import math
+from itertools import accumulate, pairwise
 
 import pytest
 import torch
+import torch.nn.functional as F
 
-from fly.kernels import flash_attention, matmul
+from fly.kernels import (
+    flash_attention,
+    flash_attention_backward,
+    flash_attention_varlen,
+    flash_attention_varlen_backward,
+    grouped_matmul,
+    matmul,
+    moe,
+)
 from fly.kernels.gemm import warpgroup_plans
 
 BF16, F16, F32, FP8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
@@ -127,27 +137,213 @@ def test_infinity_and_nan_stay_in_tf32():
     assert torch.equal(found.isinf(), exact.isinf())
 
 
-@pytest.mark.heavy
-@pytest.mark.parametrize(
-    ("heads", "own", "queries", "keys", "d", "causal", "dtype"),
-    [
-        (1, 1, 128, 128, 64, False, BF16),
-        (2, 1, 200, 300, 128, True, BF16),
-        (1, 1, 300, 200, 64, True, BF16),
-        (1, 1, 1, 1, 64, True, BF16),
-    ],
-)
-def test_attention(heads, own, queries, keys, d, causal, dtype):
-    q = torch.randn(1, heads, queries, d).to(dtype)
-    k, v = torch.randn(2, 1, own, keys, d).to(dtype)
-    out, lse = flash_attention(q, k, v, causal=causal)
-    k, v = (one.double().repeat_interleave(heads // own, 1) for one in (k, v))
-    scores = q.double() @ k.mT / math.sqrt(d)
+# Heads of queries and of keys, queries, keys, d, causal, type.
+ATTENTION = [
+    (1, 1, 128, 128, 64, False, BF16),
+    (2, 1, 200, 300, 128, True, BF16),
+    (2, 2, 300, 200, 64, True, F16),
+    (1, 1, 1, 1, 64, True, F16),
+    (3, 1, 70, 129, 128, False, F16),
+]
+LIMITS = {BF16: 0.02, F16: 0.003}  # of the error, as a share of the greatest result
+
+
+def exact_attention(q, k, v, causal):
+    """By torch in f64; differentiable."""
+    k, v = (one.double().repeat_interleave(q.shape[1] // k.shape[1], 1) for one in (k, v))
+    queries, keys = q.shape[2], k.shape[2]
+    scores = q.double() @ k.mT / math.sqrt(q.shape[3])
     if causal:
         sees = torch.arange(keys)[None] <= torch.arange(queries)[:, None] + keys - queries
         scores = scores.masked_fill(~sees, -math.inf)
-    exact_lse = scores.logsumexp(-1)
-    exact = scores.softmax(-1).nan_to_num() @ v
+    return scores.softmax(-1).nan_to_num() @ v, scores.logsumexp(-1)
+
+
+def same(found, exact, dtype):
+    assert found.shape == exact.shape
+    greatest = exact.abs().max() if exact.numel() else 0.0
+    assert ((found.double() - exact).abs() <= LIMITS[dtype] * greatest + 1e-9).all()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("heads", "own", "queries", "keys", "d", "causal", "dtype"), ATTENTION)
+def test_attention(heads, own, queries, keys, d, causal, dtype):
+    q = torch.randn(2, heads, queries, d).to(dtype)
+    k, v = torch.randn(2, 2, own, keys, d).to(dtype)
+    out, lse = flash_attention(q, k, v, causal=causal)
+    exact, exact_lse = exact_attention(q, k, v, causal)
     assert torch.equal(lse.isneginf(), exact_lse.isneginf())
     assert (lse - exact_lse).nan_to_num().abs().max() < 1e-4
-    assert (out - exact).abs().max() < (0.02 if dtype == BF16 else 0.003)
+    assert (out - exact).abs().max() < LIMITS[dtype]
+
+
+def weighted(out, lse, d_out, d_lse):
+    """A number with these gradients of both results."""
+    return (out * d_out).sum() + (torch.where(lse.isfinite(), lse, 0.0) * d_lse).sum()
+
+
+def gradients_of(function, own, d_out, d_lse):
+    """Those of q, k and v. A query that sees no key has none, where torch's is NaN."""
+    own = [one.detach().clone().requires_grad_() for one in own]
+    total = weighted(*function(*own), d_out.to(own[0].dtype), d_lse)
+    return [one.nan_to_num() for one in torch.autograd.grad(total, own)]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("heads", "own", "queries", "keys", "d", "causal", "dtype"), ATTENTION)
+def test_gradients_of_attention(heads, own, queries, keys, d, causal, dtype):
+    q, d_out = torch.randn(2, 2, heads, queries, d).to(dtype)
+    k, v = torch.randn(2, 2, own, keys, d).to(dtype)
+    d_lse = torch.randn(2, heads, queries)
+    found = gradients_of(lambda *own: flash_attention(*own, causal), (q, k, v), d_out, d_lse)
+    wide = [one.double() for one in (q, k, v)]
+    exact = gradients_of(lambda *own: exact_attention(*own, causal), wide, d_out, d_lse.double())
+    for one, right in zip(found, exact, strict=True):
+        same(one, right, dtype)
+
+
+@pytest.mark.heavy
+def test_gradients_that_repeat_and_torchs_checks():
+    """The gradient of a sum has strides of 0. Torch checks the operators' schemas, and that their
+    shapes and strides are those that it was told."""
+    q, k, v = torch.randn(3, 1, 2, 40, 64).to(F16)
+    found = torch.autograd.grad(flash_attention(q.requires_grad_(), k, v)[0].sum(), q)[0]
+    wide = q.detach().double().requires_grad_()
+    exact = torch.autograd.grad(exact_attention(wide, k, v, False)[0].sum(), wide)[0]
+    same(found, exact, F16)
+    out, lse = flash_attention(q.detach(), k, v)
+    given = (out, lse, q.detach(), k, v, out, lse)
+    torch.library.opcheck(flash_attention_backward.torch, given)
+    torch.library.opcheck(flash_attention.torch, (q, k, v))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("scale", [0.0, -0.3])
+def test_scales_of_attention(scale):
+    """A score that is hidden times 0 is not NaN."""
+    q, d_out = torch.randn(2, 1, 3, 70, 128).to(F16)
+    k, v = torch.randn(2, 1, 1, 129, 128).to(F16)
+    own = [one.requires_grad_() for one in (q, k, v)]
+    found = torch.autograd.grad(flash_attention(*own, scale=scale)[0], own, d_out)
+    wide = [one.detach().double().requires_grad_() for one in own]
+    scores = wide[0] @ wide[1].mT * scale
+    right = torch.autograd.grad(scores.softmax(-1) @ wide[2], wide, d_out.double())
+    for one, of in zip(found, right, strict=True):
+        same(one, of, F16)
+
+
+def packed(lengths):
+    return torch.tensor([0, *accumulate(lengths)], dtype=torch.int32)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("of_q", "of_k", "heads", "own", "d", "causal", "dtype"),
+    [
+        ([70, 0, 5, 130], [3, 17, 70, 257], 2, 1, 64, True, F16),
+        ([1, 150, 20], [9, 140, 0], 2, 2, 128, False, BF16),
+        ([65, 100], [70, 10], 1, 1, 128, True, F16),
+    ],
+)
+def test_packed_attention(of_q, of_k, heads, own, d, causal, dtype):
+    """Sequences of which every second one is NaN: nothing of these may reach the others."""
+    q, d_out = torch.randn(2, sum(of_q), heads, d).to(dtype)
+    k, v = torch.randn(2, sum(of_k), own, d).to(dtype)
+    d_lse = torch.randn(heads, sum(of_q))
+    starts = packed(of_q), packed(of_k)
+    spans = [[slice(*pair) for pair in pairwise(one.tolist())] for one in starts]
+    for hidden in (None, 0, 1):
+        given = [one.clone() for one in (q, k, v, d_out)]
+        if hidden is not None:
+            for number, pair in enumerate(zip(*spans, strict=True)):
+                if number % 2 == hidden:
+                    for tensor, which in zip(given, (0, 1, 1, 0), strict=True):
+                        tensor[pair[which]] = math.nan
+        made = [one.detach().requires_grad_() for one in given[:3]]
+        out, lse = flash_attention_varlen(*made, *starts, causal)
+        found = torch.autograd.grad((out, lse), made, (given[3], d_lse))
+        for number, (at_q, at_k) in enumerate(zip(*spans, strict=True)):
+            if number % 2 == hidden:
+                continue
+            parts = (q[at_q], k[at_k], v[at_k])
+            wide = [one.double().transpose(0, 1)[None].requires_grad_() for one in parts]
+            exact, exact_lse = exact_attention(*wide, causal)
+            assert torch.equal(lse[:, at_q].isneginf(), exact_lse[0].isneginf())
+            assert ((lse[:, at_q] - exact_lse[0]).nan_to_num().abs() < 1e-4).all()
+            assert ((out[at_q].transpose(0, 1) - exact[0]).abs() < LIMITS[dtype]).all()
+            d = d_out[at_q].transpose(0, 1)[None], d_lse[None, :, at_q].double()
+            right = torch.autograd.grad(weighted(exact, exact_lse, *d), wide)
+            for one, at, of in zip(found, (at_q, at_k, at_k), right, strict=True):
+                same(one[at].transpose(0, 1), of[0].nan_to_num(), dtype)
+
+
+@pytest.mark.heavy
+def test_torch_checks_the_operators_of_packed_attention():
+    q, k, v = torch.randn(3, 12, 1, 64).to(F16)
+    starts = packed([5, 7])
+    out, lse = flash_attention_varlen(q, k, v, starts, starts)
+    given = (out, lse, q, k, v, starts, starts, out, lse)
+    torch.library.opcheck(flash_attention_varlen_backward.torch, given)
+    torch.library.opcheck(flash_attention_varlen.torch, (q.requires_grad_(), k, v, starts, starts))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("queries", "keys"), [(3, 0), (0, 4)])
+def test_attention_without_products(queries, keys):
+    q, k = torch.randn(1, 2, queries, 64).to(F16), torch.randn(1, 1, keys, 64).to(F16)
+    out, lse = flash_attention(q, k, k)
+    assert (out == 0).all()
+    assert lse.isneginf().all()
+    assert (out.shape, lse.shape) == (q.shape, q.shape[:3])
+    found = flash_attention_backward(out, lse, q, k, k, out, lse)
+    assert [one.shape for one in found] == [q.shape, k.shape, k.shape]
+    assert all((one == 0).all() for one in found)
+    starts = packed([queries]), packed([keys])
+    out, lse = flash_attention_varlen(q[0].transpose(0, 1), *[k[0].transpose(0, 1)] * 2, *starts)
+    assert (out == 0).all()
+    assert lse.isneginf().all()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("ends", "k", "n", "columns", "options"),
+    [
+        ((3, 3, 60, 70), 40, 24, True, {}),
+        ((0, 130, 130, 300), 72, 264, False, {"activation": "relu"}),
+        ((5, 201), 33, 41, True, {}),  # rows that TMA can't store
+        ((0, 0, 5), 16, 8, True, {"out_dtype": F32}),
+    ],
+)
+@pytest.mark.parametrize("tile", [(128, 128), None])
+def test_groups_of_rows(ends, k, n, columns, options, tile, monkeypatch):
+    """Tiles at the end of a group leave the next group's rows, whoever is first. Those of 128 rows
+    have warp groups without rows of their group."""
+    if tile is not None:
+        monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
+    warpgroup_plans._plan.cache_clear()
+    a, b = operand((ends[-1], k), BF16, True), operand((len(ends), k, n), BF16, columns)
+    found = grouped_matmul(a, b, torch.tensor(ends, dtype=torch.int32), **options)
+    warpgroup_plans._plan.cache_clear()
+    starts = (0, *ends[:-1])
+    parts = [
+        (a[i:j].double(), b[g].double()) for g, (i, j) in enumerate(zip(starts, ends, strict=True))
+    ]
+    exact = torch.cat([x @ y for x, y in parts])
+    size = torch.cat([x.abs() @ y.abs() for x, y in parts])
+    judged(found, exact.relu() if "activation" in options else exact, size, BF16)
+
+
+@pytest.mark.heavy
+def test_a_mixture_of_experts():
+    x, gate = operand((40, 32), F16, True), operand((32, 6), F16, True)
+    w1, w2 = operand((6, 32, 48), F16, True) / 6, operand((6, 48, 32), F16, True) / 6
+    found = moe(x, gate, w1, w2, 2)
+    logits = (x.double() @ gate.double()).half().double()
+    weights, experts = logits.topk(2)
+    exact = torch.zeros(x.shape, dtype=torch.float64)
+    for shares, chosen, row, out in zip(
+        weights.softmax(-1), experts, x.double(), exact, strict=True
+    ):
+        for share, one in zip(shares, chosen, strict=True):
+            out += share * (F.silu(row @ w1[one].double()) @ w2[one].double())
+    torch.testing.assert_close(found.double(), exact, rtol=0, atol=2e-2)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import struct
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -48,13 +49,18 @@ def clock(monkeypatch) -> Clock:
     return clock
 
 
+def whole_file(handle: int, kind: int) -> None:
+    """Locks or unlocks all bytes of a file for whoever has it open by `handle`."""
+    fcntl.fcntl(handle, fcntl.F_OFD_SETLK, struct.pack("hhqqi0q", kind, os.SEEK_SET, 0, 0, 0))
+
+
 @pytest.fixture
 def held(store: Store):
-    """The lock of KEY, held by somebody else: flock belongs to the open file."""
-    folder = Path(store.folder or "", "locks")
+    """The locks of all keys, held by somebody else: they belong to the open file."""
+    folder = Path(store.folder or "")
     folder.mkdir(parents=True)
-    handle = os.open(folder / KEY, os.O_RDWR | os.O_CREAT, 0o600)
-    fcntl.flock(handle, fcntl.LOCK_EX)
+    handle = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+    whole_file(handle, fcntl.F_WRLCK)
     yield handle
     os.close(handle)
 
@@ -70,7 +76,7 @@ def test_what_was_waited_for_is_taken_soon_after_it_was_made(store: Store, clock
     def meanwhile() -> None:
         if len(clock.pauses) == 5:
             other.put(KEY, b"theirs")
-            fcntl.flock(held, fcntl.LOCK_UN)
+            whole_file(held, fcntl.F_UNLCK)
 
     clock.meanwhile = meanwhile
     assert store.obtain(KEY, lambda: pytest.fail("made again")) == b"theirs"
@@ -80,27 +86,28 @@ def test_what_was_waited_for_is_taken_soon_after_it_was_made(store: Store, clock
 
 def test_what_was_made_between_look_and_lock_is_taken(store: Store, monkeypatch):
     """Nobody held the lock any more: there was nothing to wait for."""
-    flock = store_module._flock
+    lock = store_module._lock_byte
 
-    def late(handle: int) -> None:
+    def late(handle: int, operation: int, at: int) -> None:
         Store(store.folder).put(KEY, b"theirs")
-        flock(handle)
+        lock(handle, operation, at)
 
-    monkeypatch.setattr(store_module, "_flock", late)
+    monkeypatch.setattr(store_module, "_lock_byte", late)
     assert store.obtain(KEY, lambda: pytest.fail("made again")) == b"theirs"
 
 
-def test_a_system_without_flock(store: Store, monkeypatch):
-    monkeypatch.setattr(store_module, "fcntl", None)
+@pytest.mark.parametrize("module", [None, SimpleNamespace()])
+def test_a_system_without_locks(store: Store, monkeypatch, module):
+    monkeypatch.setattr(store_module, "fcntl", module)
     assert store.obtain(KEY, lambda: b"made") == b"made" == store.get(KEY)
-    assert not Path(store.folder or "", "locks").exists()
+    assert not Path(store.folder or "", "lock").exists()
 
 
 def test_a_file_system_without_locks(store: Store, monkeypatch, clock: Clock):
-    def flock(handle: int, operation: int) -> None:
+    def refused(handle: int, operation: int, wanted: bytes) -> None:
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(fcntl, "flock", flock)
+    monkeypatch.setattr(fcntl, "fcntl", refused)
     assert store.obtain(KEY, lambda: b"made") == b"made" == store.get(KEY)
     assert not clock.pauses
 
@@ -108,13 +115,25 @@ def test_a_file_system_without_locks(store: Store, monkeypatch, clock: Clock):
 def test_where_no_lock_can_be_made_there_are_results_all_the_same(store: Store):
     folder = Path(store.folder or "")
     folder.mkdir()
-    (folder / "locks").write_text("a file where the folder should be")
+    (folder / "lock").mkdir()
     assert store.obtain(KEY, lambda: b"made") == b"made" == store.get(KEY)
 
 
-def test_a_lock_file_goes_with_its_maker(store: Store):
-    store.obtain(KEY, lambda: b"made")
-    assert not list(Path(store.folder or "", "locks").iterdir())
+def test_a_key_that_others_make_holds_up_no_other(store: Store):
+    def make() -> bytes:
+        return Store(store.folder).obtain(key_of("stage", b"other"), lambda: b"other")
+
+    assert store.obtain(KEY, make) == b"other"
+
+
+def test_keys_leave_no_files_of_their_locks(store: Store):
+    for number in range(3):
+        store.obtain(key_of("stage", b"%d" % number), lambda: b"made")
+    folder = Path(store.folder or "")
+    assert {path.name for path in folder.iterdir()} == {
+        *("housekeeping", "keys", "lock", "objects", "tmp")
+    }
+    assert (folder / "lock").stat().st_size == 0
 
 
 def test_what_is_kept_later_is_locked_until_then(store: Store):

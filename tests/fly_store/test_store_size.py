@@ -28,13 +28,13 @@ def now(monkeypatch) -> int:
 
 
 def files(store: Store) -> list[Path]:
-    folders = [Path(store.folder or "", kind) for kind in ("keys", "objects", "tmp", "locks")]
+    folders = [Path(store.folder or "", kind) for kind in ("keys", "objects", "tmp")]
     return [path for folder in folders for path in folder.rglob("*") if path.is_file()]
 
 
 def on_disk(store: Store) -> int:
     """Bytes in whole blocks of keys and objects, as `du` counts them."""
-    paths = [path for path in files(store) if path.parent.parent.name in ("keys", "objects")]
+    paths = [path for path in files(store) if path.parent.name in ("keys", "objects")]
     return sum(path.stat().st_blocks for path in paths) * 512
 
 
@@ -82,17 +82,13 @@ def test_a_store_that_is_a_block_too_large_is_pruned(store: Store):
 
 def test_clearing_leaves_no_file(store: Store):
     filled(store, 2)
-    for kind in ("tmp", "locks"):
-        folder = Path(store.folder or "", kind)
-        folder.mkdir(exist_ok=True)
-        (folder / "left").write_bytes(b"half")
+    Path(store.folder or "", "tmp", "left").write_bytes(b"half")
     store.clear()
     assert not files(store)
 
 
-def leftover(store: Store, kind: str, name: str, time: float) -> Path:
-    path = Path(store.folder or "", kind, name)
-    path.parent.mkdir(exist_ok=True)
+def leftover(store: Store, name: str, time: float) -> Path:
+    path = Path(store.folder or "", "tmp", name)
     path.write_bytes(b"half")
     os.utime(path, (time, time))
     return path
@@ -102,11 +98,10 @@ def looked_at(store: Store, when: float) -> None:
     os.utime(Path(store.folder or "", "housekeeping"), (when, when))
 
 
-@pytest.mark.parametrize("kind", ["tmp", "locks"])
-def test_leftovers_are_those_of_more_than_an_hour(store: Store, now: int, kind: str):
+def test_leftovers_are_those_of_more_than_an_hour(store: Store, now: int):
     store.put(key_of("a", b""), b"data")
-    at_most = leftover(store, kind, "at-most", now - HOUR)
-    older = leftover(store, kind, "older", now - HOUR - 0.5)
+    at_most = leftover(store, "at-most", now - HOUR)
+    older = leftover(store, "older", now - HOUR - 0.5)
     looked_at(store, now - HOUR)
     store.put(key_of("b", b""), b"data")
     assert at_most.exists()
@@ -115,14 +110,14 @@ def test_leftovers_are_those_of_more_than_an_hour(store: Store, now: int, kind: 
 
 def test_leftovers_are_looked_for_once_an_hour(store: Store, now: int):
     store.put(key_of("a", b""), b"data")
-    old = leftover(store, "tmp", "old", now - 2 * HOUR)
+    old = leftover(store, "old", now - 2 * HOUR)
     looked_at(store, now - HOUR + 0.5)
     store.put(key_of("b", b""), b"data")
     assert old.exists()
     looked_at(store, now - HOUR)
     store.put(key_of("c", b""), b"data")
     assert not old.exists()
-    old = leftover(store, "tmp", "old", now - 2 * HOUR)
+    old = leftover(store, "old", now - 2 * HOUR)
     store.put(key_of("d", b""), b"data")
     assert old.exists(), "it was looked at just now"
 

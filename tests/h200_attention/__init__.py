@@ -3,6 +3,7 @@
     python -m h200_attention prepare FOLDER        compiles; needs no GPU
     python -m h200_attention run FOLDER [COUNT]    COUNT random shapes for each compiled kernel
 
-Results, and the logarithms of sums, that differ by more than their types round are printed, with
-the shape: batches, heads of queries and of keys, queries and keys.
+Tried are results and gradients, of sequences of one length and of packed ones, of which some have
+no rows. What differs from f64 by more than its type rounds is printed, as are logarithms of sums,
+with the shape: batches, heads of queries and of keys, and the lengths of queries and of keys.
 """

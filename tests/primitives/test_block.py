@@ -400,6 +400,18 @@ def test_the_blocks_size_has_to_be_known():
         (lambda A, x: fx.block.sort([x] * 1024)[0], "fx.block.sort takes less than 65536 items"),
         (lambda A, x: fx.block.top_k(x, 65), "k of fx.block.top_k is a Python int from 1 to 64"),
         (lambda A, x: fx.block.init_histogram(0)[0], "the bins of a histogram are a positive"),
+        (
+            lambda A, x: fx.block.histogram(x.to(fx.Float32), 8)[0],
+            "fx.block.add_to_histogram counts integers, not a dynamic f32",
+        ),
+        (
+            lambda A, x: fx.random.randint(1, x, low=5, high=5)[0],
+            "fx.random.randint needs low < high, not 5 and 5",
+        ),
+        (
+            lambda A, x: fx.block.inclusive_scan(x, lambda a: a),
+            r"TypeError: (?!__fly).*<lambda>\(\) takes 1 positional argument but 2 were given",
+        ),
         (lambda A, x: fx.block.load(A, 0)[0], "the count of fx.block.load is a positive Python"),
         (
             lambda A, x: fx.block.load(A, 1, arrangement="direct")[0],

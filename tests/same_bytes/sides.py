@@ -84,6 +84,7 @@ class Side:
         return {
             **kept,
             "FLY_LLVM_DIR": str(llvm),
+            "FLY_LLVM_IN_PROCESS": "0",  # the wrapper of ld.lld sees every object
             "FLY_CACHE_DIR": str(self.folder / "cache"),
             "PATH": f"{self.python.parent}{os.pathsep}{kept['PATH']}",
         }

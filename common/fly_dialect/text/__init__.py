@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from fly_common.errors import InputError, Place
 
+from fly_dialect import handover
 from fly_dialect.extension import plugins_dialects, plugins_type
 from fly_dialect.op_table import find
 from fly_dialect.text import forms, lexical, location_aliases
@@ -75,24 +76,35 @@ def read(text: str, context: ir.Context, name: str = "<stdin>") -> ir.Module:
             raise _parse_error(error, rewriter, generic, name) from None
 
 
+def read_offered(offered: handover.Offer, name: str = "<stdin>") -> ir.Module | None:
+    """`read` of a text that was made in this process. Returns None if it has to be read."""
+    from fly_dialect.bindings import ir
+
+    check_depth(offered.text, name)
+    try:
+        return ir.Module.parse(offered.printed, offered.context)
+    except ir.MLIRError:  # `read` tells the place
+        return None
+
+
 def write(module: ir.Module, locations: bool = True) -> str:
     """Prints the module in FlyDSL's text, with a trailing newline. `locations` prints `loc(…)`."""
     if locations:
-        text, located = location_aliases.asm(module)
+        printed = location_aliases.asm(module)
+        text, located = location_aliases.separated(printed)
         text = location_aliases.expanded(from_generic(text), located)
     else:
-        asm = module.operation.get_asm(use_name_loc_as_prefix=True, assume_verified=True)
-        text = from_generic(asm)
-    return text if text.endswith("\n") else text + "\n"
+        printed = module.operation.get_asm(use_name_loc_as_prefix=True, assume_verified=True)
+        text = from_generic(printed)
+    text = text if text.endswith("\n") else text + "\n"
+    if locations:
+        handover.offer(text, printed, module.context)
+    return text
 
 
 def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
     """FlyDSL's text → MLIR's generic form. Raises InputError for an invalid fly type."""
-    if (deep := lexical.too_deep(text)) is not None:
-        raise InputError(
-            f"brackets are nested more than {lexical.MOST_NESTED} levels deep",
-            place=_place(text, deep, name),
-        )
+    check_depth(text, name)
     out = Rewriter(text)
     normal: dict[str, str] = {}
     aliases = _aliases(text)
@@ -107,6 +119,15 @@ def to_generic(text: str, name: str = "<stdin>") -> Rewriter:
         elif match["properties"] is not None:
             _read_properties(out, match)
     return out
+
+
+def check_depth(text: str, name: str) -> None:
+    """Raises InputError for brackets within brackets that MLIR's parser has no stack for."""
+    if (deep := lexical.too_deep(text)) is not None:
+        raise InputError(
+            f"brackets are nested more than {lexical.MOST_NESTED} levels deep",
+            place=_place(text, deep, name),
+        )
 
 
 def _aliases(text: str) -> dict[str, str]:

@@ -21,11 +21,14 @@ _OTHERS = re.compile(r"^[#!](?!loc\d* )[A-Za-z_]\w* = |(?:[=,] |[\[<])#loc", re.
 _ALIAS = re.compile(rf"#loc\d*(?![\w.])|{STRING}")
 
 
-def asm(module: ir.Module) -> tuple[str, dict[str, str]]:
-    """MLIR's text of a module, and the locations that the aliases in it stand for."""
+def asm(module: ir.Module) -> str:
+    """MLIR's text of a module, with aliases of locations if only they have aliases in it."""
     text = _printed(module, aliases=True)
-    if _OTHERS.search(text):
-        return _printed(module, aliases=False), {}
+    return _printed(module, aliases=False) if _OTHERS.search(text) else text
+
+
+def separated(text: str) -> tuple[str, dict[str, str]]:
+    """Such a text without the definitions of aliases, and the locations that these stand for."""
     located: dict[str, str] = {}
     for alias, location in _DEFINITION.findall(text):
         located[alias] = expanded(location, located)  # its parts are defined before it

@@ -61,12 +61,12 @@ class AmdFacts:
     with 256 bytes of code for firmware without preloading. `user_sgpr_bits` is the width of the
     descriptor's number of user SGPRs. `vgprs` is the number of vector registers that a kernel can
     address; more than 256 need s_set_vgpr_msb. `generated_vgprs` is the number that LLVM may use,
-    if it is less. `global_scratch`: addresses of private memory name
-    the lane, and start at src_flat_scratch_base. `wide_resources`: buffer resources have a base of
-    57 bits and NUM_RECORDS of 45 bits. `signed_offsets`: the vector offset of an access with a
-    scalar base is signed. `mode_has_ieee`: MODE has IEEE and
-    DX10_CLAMP. `clamps_poles`: FP16_OVFL also clamps the results of divisions by zero. `sums` names
-    the emulator's arithmetic for sums of products of f16 and bf16; `sums_note` gives its source.
+    if it is less. `named_barriers`: their number. `global_scratch`: addresses of private memory
+    name the lane, and start at src_flat_scratch_base. `wide_resources`: buffer resources have a
+    base of 57 bits and NUM_RECORDS of 45 bits. `signed_offsets`: the vector offset of an access
+    with a scalar base is signed. `mode_has_ieee`: MODE has IEEE and DX10_CLAMP. `clamps_poles`:
+    FP16_OVFL also clamps the results of divisions by zero. `sums` names the emulator's
+    arithmetic for sums of products of f16 and bf16; `sums_note` gives its source.
     """
 
     generation: int
@@ -88,6 +88,7 @@ class AmdFacts:
     generated_vgprs: int | None = None
     global_scratch: bool = False
     wide_resources: bool = False
+    named_barriers: int = 0
     signed_offsets: bool = False
     mode_has_ieee: bool = True
     clamps_poles: bool = False

@@ -161,6 +161,7 @@ CDNA5 = replace(
         generated_vgprs=256,
         global_scratch=True,
         wide_resources=True,
+        named_barriers=16,
         signed_offsets=True,
         sums="",
         sums_note="by the model of CDNA3; none is published for this target",

@@ -32,6 +32,15 @@ def check(q: Any, k: Any, v: Any, rank: int) -> None:
         raise UsageError(f"the shapes of q, k and v do not fit: {of_q}, {of_k}, {of_v}")
 
 
+def check_like(q: Any, **arrays: Any) -> None:
+    """UsageError for arrays of another type or shape than q."""
+    for name, array in arrays.items():
+        given, wanted = [(type_name(one), tuple(one.shape)) for one in (array, q)]
+        if given != wanted:
+            given, wanted = [f"{kind}{shape}" for kind, shape in (given, wanted)]
+            raise UsageError(f"{name} is {given}, and must be like q, {wanted}")
+
+
 def scale_of(scale: float | None, q: Any) -> float:
     """The factor of scores, by default 1/√d."""
     return 1 / math.sqrt(q.shape[-1]) if scale is None else scale
@@ -61,6 +70,11 @@ def for_tiles(x: Any, rows: int) -> Any:
     if x.shape[-1] <= strides(x)[rows] <= FARTHEST:
         return x
     return copied(x)
+
+
+def for_maps(x: Any) -> Any:
+    """As `for_tiles`, for tensor maps, which have no steps of 0."""
+    return x if min(strides(x)) > 0 else copied(x)
 
 
 def typed(x: Any, like: Any) -> Any:

@@ -27,15 +27,9 @@ from fly.kernels.attention.problem import (
     empty_like,
     tiles,
 )
-from fly.kernels.attention.tiles import (
-    Scores,
-    Streamed,
-    Sums,
-    Weights,
-    own_rows,
-    workgroup,
-)
+from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
 from fly.kernels.attention.vectors import WIDTH, load_vector
+from fly.kernels.attention.workgroup import workgroup
 
 DELTA_THREADS = 256
 

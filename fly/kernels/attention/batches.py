@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from fly.kernels.arrays import copied, strides
-from fly.kernels.attention.arguments import check, for_tiles, scale_of, scaled_up, typed
+from fly.kernels.arrays import filled
+from fly.kernels.attention.arguments import (
+    check,
+    check_like,
+    for_maps,
+    for_tiles,
+    scale_of,
+    scaled_up,
+    typed,
+)
 from fly.kernels.attention.backward import attention_gradients
 from fly.kernels.attention.forward import attention
 from fly.kernels.attention.problem import Problem
-from fly.kernels.attention.warpgroup_forward import has_warpgroups, warpgroup_attention
+from fly.kernels.attention.warpgroup_backward import warpgroup_gradients
+from fly.kernels.attention.warpgroup_forward import warpgroup_attention
+from fly.kernels.attention.warpgroups import has_warpgroups
 from fly.kernels.operators import operator
 
 
@@ -24,6 +35,11 @@ def _fake(q: Any, k: Any, v: Any, causal: bool = False, scale: float | None = No
 
 def _fake_backward(d_out: Any, d_lse: Any, q: Any, k: Any, v: Any, *_: Any) -> tuple[Any, Any, Any]:
     return _heads_like(q), _heads_like(k), _heads_like(v)
+
+
+def _zeros(x: Any) -> Any:
+    """As the kernels allocate it."""
+    return filled(x, x.swapaxes(1, 2).shape, 0.0).swapaxes(1, 2)
 
 
 @operator(
@@ -49,11 +65,12 @@ def flash_attention(
     problem = Problem(q.shape[3], causal, packed=False)
     q, factor = scaled_up(q, scale)
     q, k, v = [for_tiles(one, 2) for one in (q, k, v)]
-    if has_warpgroups() and 0 not in (*q.shape, *k.shape):
-        q, k, v = [one if min(strides(one)) > 0 else copied(one) for one in (q, k, v)]
-        out, lse = warpgroup_attention(q, k, v, factor, problem)
-    else:
+    if not has_warpgroups():
         out, lse = attention(q, k, v, factor, problem)
+    elif 0 in (*q.shape, *k.shape):
+        out, lse = _zeros(q), filled(q, q.shape[:3], -math.inf, "float32")
+    else:
+        out, lse = warpgroup_attention(*map(for_maps, (q, k, v)), factor, problem)
     return typed(out, q), lse
 
 
@@ -74,11 +91,19 @@ def flash_attention_backward(
     scale: float | None = None,
 ) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v, from those of out, lse = flash_attention(q, k, v, causal,
-    scale); of their types and shapes. The same in each run."""
+    scale); of their types and shapes. The same in each run, but for those of q on sm_90a, whose
+    parts are added in any order."""
     check(q, k, v, 4)
+    check_like(q, d_out=d_out, out=out)
     problem = Problem(q.shape[3], causal, packed=False)
     d_out, q, k, v, out = [for_tiles(one, 2) for one in (d_out, q, k, v, out)]
-    made = attention_gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
+    gradients = attention_gradients
+    if has_warpgroups():
+        if 0 in (*q.shape, *k.shape):
+            return _zeros(q), _zeros(k), _zeros(v)
+        d_out, q, k, v = map(for_maps, (d_out, q, k, v))
+        gradients = warpgroup_gradients
+    made = gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
     return tuple(typed(one, q) for one in made)
 
 

@@ -12,15 +12,8 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
 from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
-from fly.kernels.attention.tiles import (
-    Scores,
-    Streamed,
-    Sums,
-    Weights,
-    across_rows,
-    own_rows,
-    workgroup,
-)
+from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
+from fly.kernels.attention.workgroup import across_rows, workgroup
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
 TINY = 1e-30  # instead of 0, which is not a factor of -inf

@@ -22,8 +22,8 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.forward import LOWEST, SLACK, TINY, sum_of
-from fly.kernels.attention.tiles import WAVE_LANES, across_rows
 from fly.kernels.attention.vectors import WIDTH, load_stored, store_vector
+from fly.kernels.attention.workgroup import WAVE_LANES, across_rows
 
 EDGE = 16  # rows and columns of a product
 MATRICES = ("CDNA2", "CDNA3", "CDNA4", "RDNA4")  # where a lane's scores are its weights

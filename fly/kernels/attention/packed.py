@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.arrays import type_name
+from fly.kernels.arrays import filled, type_name
 from fly.kernels.attention.arguments import (
     check,
+    check_like,
+    for_maps,
     for_tiles,
     scale_of,
     scaled_up,
@@ -17,6 +20,9 @@ from fly.kernels.attention.arguments import (
 from fly.kernels.attention.backward import packed_attention_gradients
 from fly.kernels.attention.forward import packed_attention
 from fly.kernels.attention.problem import Problem
+from fly.kernels.attention.warpgroup_backward import packed_warpgroup_gradients
+from fly.kernels.attention.warpgroup_forward import packed_warpgroup_attention
+from fly.kernels.attention.warpgroups import has_warpgroups
 from fly.kernels.operators import operator
 
 
@@ -55,8 +61,14 @@ def flash_attention_varlen(
     """
     starts, problem = _checked(q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
     turned, factor = scaled_up(q, scale)
+    if has_warpgroups() and 0 in (*q.shape, *k.shape):
+        rows, many = q.shape[0], q.shape[1]
+        return filled(q, q.shape, 0.0), filled(q, (many, rows), -math.inf, "float32")
     heads = [_by_heads(one) for one in (turned, k, v)]
-    out, lse = packed_attention(*heads, *starts, factor, problem)
+    forward = packed_attention
+    if has_warpgroups():
+        heads, forward = [*map(for_maps, heads)], packed_warpgroup_attention
+    out, lse = forward(*heads, *starts, factor, problem)
     return _by_rows(out, q), lse[0]
 
 
@@ -80,10 +92,18 @@ def flash_attention_varlen_backward(
     scale: float | None = None,
 ) -> tuple[Any, Any, Any]:
     """The gradients of q, k and v, from those of out, lse = flash_attention_varlen(q, k, v,
-    cu_seqlens_q, cu_seqlens_k, causal, scale); of their types and shapes. The same in each run."""
+    cu_seqlens_q, cu_seqlens_k, causal, scale); of their types and shapes. The same in each run, as
+    those of `flash_attention_backward`."""
     starts, problem = _checked(q, k, v, cu_seqlens_q, cu_seqlens_k, causal)
+    check_like(q, d_out=d_out, out=out)
+    if has_warpgroups() and 0 in (*q.shape, *k.shape):
+        return tuple(filled(one, one.shape, 0.0) for one in (q, k, v))
     d_out, *heads, out = [_by_heads(one) for one in (d_out, q, k, v, out)]
-    made = packed_attention_gradients(
+    backward = packed_attention_gradients
+    if has_warpgroups():
+        d_out, *heads = map(for_maps, (d_out, *heads))
+        backward = packed_warpgroup_gradients
+    made = backward(
         d_out, d_lse[None], *heads, out, lse[None], *starts, scale_of(scale, q), problem
     )
     return tuple(_by_rows(one, q) for one in made)

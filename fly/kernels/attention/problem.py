@@ -32,8 +32,24 @@ class Problem(NamedTuple):
     ) -> Part:
         """The block's part: a tile of so many queries or, `of_keys`, keys."""
         tile, sequence = fx.block_idx.x, fx.block_idx.z
+        return self.part_of(tile, sequence, own, Q, K, starts_q, starts_k, of_keys=of_keys)
+
+    def part_of(
+        self,
+        tile: Any,
+        sequence: Any,
+        own: int,
+        Q: Any,
+        K: Any,
+        starts_q: Any,
+        starts_k: Any,
+        *,
+        of_keys: bool = False,
+    ) -> Part:
+        """A tile of a sequence; if sequences are packed, a tile by its number among those of all
+        sequences."""
         if not self.packed:
-            return Part(self, tile, True, sequence, 0, Q.shape[2], 0, K.shape[2])
+            return Part(self, tile, True, sequence, sequence, 0, Q.shape[2], 0, K.shape[2])
         starts = starts_k if of_keys else starts_q
         sequence, count = fx.Int32(0), starts.shape[0] - 1
         while sequence < count and tile >= _tiles(starts, sequence, own):
@@ -43,7 +59,14 @@ class Problem(NamedTuple):
         sequence = sequence if exists else 0
         first_q, first_k = starts_q[sequence], starts_k[sequence]
         length_q, length_k = starts_q[sequence + 1] - first_q, starts_k[sequence + 1] - first_k
-        return Part(self, tile, exists, 0, first_q, length_q, first_k, length_k)
+        return Part(self, tile, exists, sequence, 0, first_q, length_q, first_k, length_k)
+
+    def count(self, own: int, starts: Any) -> Any:
+        """The tiles of so many rows of packed sequences."""
+        total = fx.Int32(0)
+        for sequence in range(starts.shape[0] - 1):
+            total += _tiles(starts, sequence, own)
+        return total
 
     def heads(self, Q: Any, K: Any) -> tuple[Any, Any]:
         """The block's head of queries, and that of keys."""
@@ -68,12 +91,13 @@ def tiles(own: int, length: Any, starts: Any, packed: bool) -> Any:
 
 
 class Part(NamedTuple):
-    """A tile of a sequence. exists: whether there is such a tile; batch: the sequence's in the
-    tensors; first_q, length_q, first_k, length_k: the sequence's rows there."""
+    """A tile of a sequence, by its number. exists: whether there is such a tile; batch: the
+    sequence's in the tensors; first_q, length_q, first_k, length_k: the sequence's rows there."""
 
     problem: Problem
     tile: Any
     exists: Any
+    sequence: Any
     batch: Any
     first_q: Any
     length_q: Any
@@ -97,6 +121,13 @@ class Part(NamedTuple):
         """The numbers of the sequence's queries in batches × heads × length: a vector."""
         start = fx.get_iter(tensor[self.batch, head, None]) + self.first_q
         return fx.make_view(start, fx.make_layout(self.length_q, 1))
+
+    def tiles_before(self, own: int) -> Any:
+        """A bound of the tiles of so many queries of all sequences before: such tiles of all
+        sequences, as `tiles` counts them, can be numbered from it."""
+        if self.problem.packed:
+            return self.first_q // own + self.sequence
+        return self.sequence * fx.ceildiv(self.length_q, own)
 
     def keys_end(self, query: Any) -> Any:
         """The end of the keys that queries before `query` see."""

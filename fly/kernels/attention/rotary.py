@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fly_backend.choice import choose, row_of
 from fly_common.errors import UsageError
 
 from fly.kernels.arrays import INTEGERS, SMALL_FLOATS, check_types, type_name
 from fly.kernels.attention.arguments import for_loads, typed
-from fly.kernels.attention.rotation import ITEM, Rotation, rotate, rotate_and_cache
+from fly.kernels.attention.rotation import ITEM, Rotation, rotate, rotate_and_cache, rotate_rows
 from fly.kernels.operators import like, operator
+
+# The rows of which a thread takes the elements at a position, and the threads of a block, on chips
+# where both were measured.
+LINES = {"Hopper": (2, 128)}
 
 
 @operator("(Tensor x, Tensor cos, Tensor sin, bool interleaved=False) -> Tensor", fake=like)
@@ -28,7 +33,13 @@ def rotary_embedding(x: Any, cos: Any, sin: Any, interleaved: bool = False) -> A
             f"x is of … × positions × d, and cos has {cos.shape[0]} positions, not {tuple(x.shape)}"
         )
     rows = for_loads(x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:]))
-    made = rotate(rows, for_loads(cos), for_loads(sin), rotation)
+    angles = for_loads(cos), for_loads(sin)
+    measured = LINES.get(row_of(choose()).family)
+    made = (
+        rotate_rows(rows, *angles, rotation, *measured)
+        if measured
+        else rotate(rows, *angles, rotation)
+    )
     return typed(made, x).reshape(x.shape)
 
 

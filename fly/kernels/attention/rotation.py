@@ -53,7 +53,10 @@ class Rotation(NamedTuple):
         """The thread's elements, rotated by the angles of a row of cosines and one of sines."""
         if not self.paired(item):
             return held
-        c, s = load_stored(cos, item * WIDTH), load_stored(sin, item * WIDTH)
+        return self.turned(held, load_stored(cos, item * WIDTH), load_stored(sin, item * WIDTH))
+
+    def turned(self, held: Item, c: Any, s: Any) -> Item:
+        """Pairs, rotated by the angles of these cosines and sines."""
         x, y, dtype = held.a, held.b, held.a.dtype
         if self.interleaved:
             x, y = x.shuffle(y, EVEN), x.shuffle(y, ODD)
@@ -113,6 +116,34 @@ def rotary_kernel(
 
 
 @fly.kernel
+def rotary_rows_kernel(
+    X: fx.Tensor,
+    cos: fx.Tensor,
+    sin: fx.Tensor,
+    Y: fx.Tensor,
+    rotation: fx.Constexpr[Rotation],
+    lines: fx.Constexpr[int],
+    threads: fx.Constexpr[int],
+):
+    """As rotary_kernel. A thread takes `lines` rows at a position, whose angles it loads once, and
+    blocks with the same positions follow each other, so that these stay in the cache."""
+    rows, positions = X.shape[0], X.shape[1]
+    part, group = divmod(fx.block_idx.x, fx.ceildiv(rows, lines))
+    index = part * threads + fx.thread_idx.x
+    position, item = divmod(index, rotation.items)
+    if position < positions:
+        places = rotation.places(item)
+        taken = [fx.min(group * lines + i, rows - 1) for i in fx.range_constexpr(lines)]
+        held = [Item.load(X[row, position, None], places) for row in taken]
+        if rotation.paired(item):
+            angles = [load_stored(one[position, None], item * WIDTH) for one in (cos, sin)]
+            held = [rotation.turned(one, *angles) for one in held]
+        for i in fx.range_constexpr(lines):
+            if i == 0 or group * lines + i < rows:
+                held[i].store(Y[taken[i], position, None], places)
+
+
+@fly.kernel
 def rotary_cache_kernel(
     Q: fx.Tensor,
     K: fx.Tensor,
@@ -162,6 +193,23 @@ def rotate(X: Rows, cos: Angles, sin: Angles, rotation: fx.Constexpr[Rotation]):
     Y = fx.empty(X.shape, X.dtype)
     grid = (fx.ceildiv(X.shape[1] * rotation.items, THREADS), X.shape[0])
     rotary_kernel(X, cos, sin, Y, rotation).launch(grid=grid, block=THREADS)
+    return Y
+
+
+@fly.jit
+def rotate_rows(
+    X: Rows,
+    cos: Angles,
+    sin: Angles,
+    rotation: fx.Constexpr[Rotation],
+    lines: fx.Constexpr[int],
+    threads: fx.Constexpr[int],
+):
+    Y = fx.empty(X.shape, X.dtype)
+    parts = fx.ceildiv(X.shape[1] * rotation.items, threads)
+    rotary_rows_kernel(X, cos, sin, Y, rotation, lines, threads).launch(
+        grid=parts * fx.ceildiv(X.shape[0], lines), block=threads
+    )
     return Y
 
 

@@ -10,27 +10,32 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from fly_backend.choice import choose, row_of
 from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2
-from fly.kernels.attention.problem import Keys, Problem, Queries, empty_like
+from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like
+from fly.kernels.attention.problem import tiles as tiles_of
+from fly.kernels.attention.warpgroups import (
+    CHUNK,
+    FEW,
+    GROUPS,
+    MANY,
+    ROW,
+    ROWS,
+    THREADS,
+    clear,
+    result_layout,
+    store,
+    transposed,
+)
 
-ROWS, THREADS, GROUPS = 64, 128, 2  # queries and threads of a warp group; those that multiply
 KEYS = 128  # of a tile
+TINY = 1e-30  # instead of 0, which is not a factor of -inf
 STAGES = 2
-ROW = 128  # bytes of a row of a tile in shared memory
-FEW, MANY = 24, 240  # registers of a thread that copies, and of one that multiplies
 BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
 CACHED = 24 << 20  # bytes of keys and values of heads that blocks work on together
-CHUNK = 64  # elements of a query's result that are stored together
-
-
-def has_warpgroups() -> bool:
-    """Whether the target has wgmma."""
-    return row_of(choose()).family == "Hopper"
 
 
 class Tiles(NamedTuple):
@@ -52,7 +57,7 @@ def tiles(element, d):
     return Tiles(
         fx.nvvm.tile_layout(dtype, (GROUPS * ROWS, d), 1, ROW),
         fx.nvvm.tile_layout(dtype, (KEYS, d), 1, ROW),
-        fx.nvvm.tile_layout(dtype, (ROWS, CHUNK), 1, ROW),
+        result_layout(dtype),
         fx.make_tiled_mma(scores, one),
         fx.make_tiled_mma(outputs, one),
     )
@@ -62,7 +67,7 @@ class Rows:
     """The softmax of a thread's two rows: the bound of scores, and the sum of weights so far."""
 
     def __init__(self, scale):
-        self.factor = scale * LOG2_E
+        self.factor = fx.max(scale * LOG2_E, TINY)
         self.bound = fx.make_rmem_tensor(2, fx.Float32)
         self.total = fx.make_rmem_tensor(2, fx.Float32)
 
@@ -99,31 +104,42 @@ def scaled(o, factors):
 
 class Schedule:
     """The tiles of queries, in the order in which blocks take them: of as many heads as have their
-    keys and values in the L2 cache together, those with most keys first."""
+    keys and values in the L2 cache together, those with most keys first. Those of packed sequences
+    one head after another."""
 
-    def __init__(self, batches, heads, kv_heads, queries, keys, problem):
-        self.rows, self.every = fx.ceildiv(queries, GROUPS * ROWS), batches * heads
+    def __init__(self, Q, K, starts_q, starts_k, problem):
+        self.problem, self.given = problem, (Q, K, starts_q, starts_k)
+        self.every = fx.Int32(Q.shape[0] * Q.shape[1])
+        self.heads, self.kv_heads = Q.shape[1], K.shape[1]
+        if problem.packed:
+            self.rows = problem.count(GROUPS * ROWS, starts_q)
+        else:
+            self.rows = fx.ceildiv(Q.shape[2], GROUPS * ROWS)
+            self.near = fx.max(1, CACHED // (4 * problem.d) // K.shape[2])
+            if problem.causal:  # enough tiles for blocks to have equally many keys
+                self.near = fx.max(self.near, 4 * BLOCKS // self.rows)
         self.count = self.every * self.rows
-        self.near = fx.max(1, CACHED // (4 * problem.d) // keys)
-        if problem.causal:  # enough tiles for blocks to have equally many keys
-            self.near = fx.max(self.near, 4 * BLOCKS // self.rows)
-        self.heads, self.kv_heads = heads, kv_heads
-        self.queries, self.keys, self.causal = queries, keys, problem.causal
 
     def place(self, number):
-        """Batch, head of queries and of keys, first query, and tiles of keys of a tile."""
-        part, number = divmod(number, self.near * self.rows)
-        row, number = divmod(number, fx.min(self.near, self.every - part * self.near))
-        batch, head = divmod(part * self.near + number, self.heads)
-        first = (self.rows - 1 - row) * (GROUPS * ROWS)
-        end = self.keys_of(first + GROUPS * ROWS - 1)
-        return batch, head, head * self.kv_heads // self.heads, first, fx.ceildiv(end, KEYS)
+        """Of a tile by its number: its part of a sequence, head of queries and of keys, first
+        query, and tiles of keys."""
+        if self.problem.packed:
+            head, row = divmod(number, self.rows)
+            batch = 0
+        else:
+            part, number = divmod(number, self.near * self.rows)
+            row, number = divmod(number, fx.min(self.near, self.every - part * self.near))
+            batch, head = divmod(part * self.near + number, self.heads)
+            row = self.rows - 1 - row
+        part = self.problem.part_of(row, batch, GROUPS * ROWS, *self.given)
+        first = part.tile * (GROUPS * ROWS)
+        steps = fx.ceildiv(keys_seen(part, first + GROUPS * ROWS - 1), KEYS)
+        return part, head, head * self.kv_heads // self.heads, first, steps
 
-    def keys_of(self, query):
-        """How many keys a query sees; 1 for those of none, whose weights are 0."""
-        if not self.causal:
-            return self.keys
-        return fx.max(1, fx.min(self.keys, query + 1 + self.keys - self.queries))
+
+def keys_seen(part, query):
+    """How many keys a query sees; 1 for those of none, whose weights are 0."""
+    return fx.max(1, part.keys_end(query + 1))
 
 
 @fly.kernel
@@ -132,12 +148,12 @@ def warpgroup_attention_kernel(
     K,
     V,
     Out,
+    queries: fx.Tensor,
+    keys: fx.Tensor,
+    out: fx.Tensor,
     Lse: fx.Tensor,
-    batches: fx.Int32,
-    heads: fx.Int32,
-    kv_heads: fx.Int32,
-    queries: fx.Int32,
-    keys: fx.Int32,
+    starts_q: fx.Tensor,
+    starts_k: fx.Tensor,
     scale: fx.Float32,
     element: fx.Constexpr[str],
     problem: fx.Constexpr[Problem],
@@ -151,19 +167,20 @@ def warpgroup_attention_kernel(
     ring_k = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
     ring_v = fx.nvvm.Pipeline(STAGES, consumers=GROUPS)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
-    schedule = Schedule(batches, heads, kv_heads, queries, keys, problem)
+    schedule = Schedule(queries, keys, starts_q, starts_k, problem)
     turn, count = fx.Int32(0), fx.Int32(0)  # tiles of queries, and of keys, so far
 
     if group == 0:
         fx.nvvm.set_registers(FEW, more=False)
         if thread == 0:
             for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
-                batch, head, kv_head, first, steps = schedule.place(tile)
+                part, head, kv_head, first, steps = schedule.place(tile)
                 own = ring_q.fill(turn, Q.nbytes)
-                fx.nvvm.tma_load(Q, (batch, head, first, 0), tiles_q[own.stage], own.barrier)
+                at = (part.batch, head, part.first_q + first, 0)
+                fx.nvvm.tma_load(Q, at, tiles_q[own.stage], own.barrier)
                 turn += 1
                 for step in range(steps):
-                    at = (batch, kv_head, step * KEYS, 0)
+                    at = (part.batch, kv_head, part.first_k + step * KEYS, 0)
                     slot = ring_k.fill(count, K.nbytes)
                     fx.nvvm.tma_load(K, at, tiles_k[slot.stage], slot.barrier)
                     slot = ring_v.fill(count, V.nbytes)
@@ -187,25 +204,30 @@ def warpgroup_attention_kernel(
             fx.gemm(scores, s, own_scores.partition_A(tile_q), b, s)
             fx.nvvm.wgmma_commit()
 
-        def start_outputs(number):
+        def start_outputs(number, keys):
+            """Of a tile of values, of which so many are the sequence's."""
             tile = tiles_v[ring_v.wait(number).stage]
-            v = fx.make_view(fx.get_iter(tile), fx.select(fx.get_layout(tile), (1, 0)))
+            if problem.packed and keys < KEYS:
+                clear((tile,), keys)
+            v = transposed(tile)
             fx.nvvm.wgmma_fence()
             fx.gemm(outputs, o, weights, own_outputs.partition_B(v), o)
             fx.nvvm.wgmma_commit()
 
-        def mask(step, place, first):
-            if (step + 1) * KEYS > schedule.keys_of(first):
+        def mask(step, part, place, first):
+            if (step + 1) * KEYS > keys_seen(part, first):
                 for i in fx.range_constexpr(int(fx.size(s))):
                     query, key = place[i].unpack()
-                    limit = fx.min(keys, query + 1 + keys - queries) if problem.causal else keys
+                    limit = part.length_k
+                    if problem.causal:
+                        limit = fx.min(limit, query + 1 + limit - part.length_q)
                     s[i] = fx.where(key + step * KEYS < limit, s[i], float("-inf"))
 
         def keep_weights():
             fx.make_view(fx.get_iter(weights), s.layout).store(s.load().to(dtype))
 
         for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
-            batch, head, _, first, steps = schedule.place(tile)
+            part, head, _, first, steps = schedule.place(tile)
             place = own_places(scores, consumer, thread, first)
             first += consumer * ROWS
             tile_q = tiles_q[ring_q.wait(turn).stage]
@@ -215,16 +237,16 @@ def warpgroup_attention_kernel(
             fx.nvvm.wgmma_wait(0, s)
             if thread == 0:
                 ring_k.release(count)
-            mask(0, place, first)
+            mask(0, part, place, first)
             rows.weigh(s)
             keep_weights()
             for step in range(1, steps):
                 start_scores(count + step, tile_q)
-                start_outputs(count + step - 1)
+                start_outputs(count + step - 1, part.length_k - (step - 1) * KEYS)
                 fx.nvvm.wgmma_wait(1, s)
                 if thread == 0:
                     ring_k.release(count + step)
-                mask(step, place, first)
+                mask(step, part, place, first)
                 shrink = rows.weigh(s)
                 if problem.d == 128:  # heads of 64 leave less time between the waits
                     fx.nvvm.wait_after(rows.total[0] + rows.total[1])
@@ -237,13 +259,14 @@ def warpgroup_attention_kernel(
             if thread == 0:
                 ring_q.release(turn)
             turn += 1
-            start_outputs(count - 1)
+            start_outputs(count - 1, part.length_k - (steps - 1) * KEYS)
             fx.nvvm.wgmma_wait(0, o)
             if thread == 0:
                 ring_v.release(count - 1)
-            finish(
-                o, rows, place, buffers, Out, Lse, consumer, (batch, head, first), queries, dtype
-            )
+            divide(o, rows, place, Lse, part, head)
+            at = part.batch, head, part.first_q + first, 0
+            rest = (out, part.length_q - first) if problem.packed else None
+            store(o, buffers, consumer, Out, at, dtype, rest)
         if thread == 0:
             fx.nvvm.tma_wait(0)
 
@@ -254,10 +277,9 @@ def own_places(product, consumer, thread, first):
     return product.get_slice(consumer * THREADS + thread).partition_C(places)
 
 
-def finish(o, rows, place, buffers, Out, Lse, consumer, at, queries, dtype):
-    """Divides a group's sums by those of weights, and stores them through shared memory."""
-    thread = fx.thread_idx.x % THREADS
-    batch, head, first = at
+def divide(o, rows, place, Lse, part, head):
+    """Divides a group's sums by those of weights, whose logarithms it stores."""
+    numbers = part.numbers(Lse, head)
     inverse = []
     for r in fx.range_constexpr(2):
         total = rows.total[r]
@@ -265,45 +287,17 @@ def finish(o, rows, place, buffers, Out, Lse, consumer, at, queries, dtype):
             total += fx.shuffle_xor(total, distance, 32)
         inverse.append(fx.where(total == 0.0, 0.0, 1.0 / total))
         query, _ = place[2 * r].unpack()
-        if (thread % 4 == 0) & (query < queries):
+        if (fx.thread_idx.x % 4 == 0) & (query < part.length_q):
             lse = (rows.bound[r] * rows.factor + log2(total)) * (1 / LOG2_E)
-            Lse[batch, head, query] = fx.where(total == 0.0, float("-inf"), lse)
+            numbers[query] = fx.where(total == 0.0, float("-inf"), lse)
     scaled(o, inverse)
-    product = fx.make_tiled_mma(
-        fx.make_mma_atom(fx.nvvm.WGMMA(CHUNK, dtype)), fx.make_layout((1, 1, 1), (0, 0, 0))
-    )
-    form = fx.nvvm.accumulators(product)
-    atom = fx.make_copy_atom(fx.nvvm.StoreMatrix(4), dtype)
-    write = fx.make_tiled_copy_C(atom, product).get_slice(thread)
-    count = int(fx.size(form))
-    chunks = int(fx.size(o)) // count
-    for chunk in fx.range_constexpr(chunks):
-        some = fx.make_view(fx.get_iter(o) + chunk * count, form)
-        held = fx.make_fragment_like(some, dtype)
-        held.store(some.load().to(dtype))
-        if chunk == 0:
-            if thread == 0:
-                fx.nvvm.tma_wait(0)  # the buffers may still be read
-            fx.nvvm.barrier_sync(consumer + 1, THREADS)
-        buffer = buffers[consumer * chunks + chunk]
-        fx.copy(atom, write.retile(held), write.partition_D(buffer))
-    fx.nvvm.fence_async()
-    fx.nvvm.barrier_sync(consumer + 1, THREADS)
-    if thread == 0:
-        for chunk in fx.range_constexpr(chunks):
-            buffer = buffers[consumer * chunks + chunk]
-            fx.nvvm.tma_store(buffer, Out, (batch, head, first, chunk * CHUNK))
-        fx.nvvm.tma_commit()
 
 
-@fly.jit
-def warpgroup_attention(
-    Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Constexpr[Problem]
-):
-    """As `forward.attention`, for tensors of which TMA can copy tiles."""
-    batches, heads, queries = Q.shape[0], Q.shape[1], Q.shape[2]
+def launch(Q, K, V, starts_q, starts_k, scale, problem):
+    """In a host function: allocates the results and launches the kernel."""
+    batches, heads, length = Q.shape[0], Q.shape[1], Q.shape[2]
     Out = empty_like(Q)
-    Lse = fx.empty((batches, heads, queries), fx.Float32)
+    Lse = fx.empty((batches, heads, length), fx.Float32)
     layouts = tiles(Q.dtype.name, problem.d)
     maps = [
         fx.nvvm.tensor_map(X, layout)
@@ -314,8 +308,33 @@ def warpgroup_attention(
             (Out, layouts.results),
         )
     ]
-    kv_heads, keys, blocks = K.shape[1], K.shape[2], fx.ceildiv(queries, GROUPS * ROWS)
+    blocks = batches * heads * tiles_of(GROUPS * ROWS, length, starts_q, problem.packed)
     warpgroup_attention_kernel(
-        *maps, Lse, batches, heads, kv_heads, queries, keys, scale, Q.dtype.name, problem
-    ).launch(grid=fx.min(batches * heads * blocks, BLOCKS), block=(1 + GROUPS) * THREADS)
+        *maps, Q, K, Out, Lse, starts_q, starts_k, scale, Q.dtype.name, problem
+    ).launch(grid=fx.min(blocks, BLOCKS), block=(1 + GROUPS) * THREADS)
+    return Out, Lse
+
+
+@fly.jit
+def warpgroup_attention(
+    Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Constexpr[Problem]
+):
+    """As `forward.attention`, for tensors of which TMA can copy tiles."""
+    starts = fx.empty((0,), fx.Int32)
+    Out, Lse = launch(Q, K, V, starts, starts, scale, problem)
+    return Out, Lse
+
+
+@fly.jit
+def packed_warpgroup_attention(
+    Q: Queries,
+    K: Keys,
+    V: Keys,
+    starts_q: Starts,
+    starts_k: Starts,
+    scale: fx.Float32,
+    problem: fx.Constexpr[Problem],
+):
+    """As `forward.packed_attention`, for tensors of which TMA can copy tiles."""
+    Out, Lse = launch(Q, K, V, starts_q, starts_k, scale, problem)
     return Out, Lse

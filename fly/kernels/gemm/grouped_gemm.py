@@ -26,7 +26,9 @@ from fly.kernels.gemm.matrix_product import (
 )
 from fly.kernels.gemm.plans import WIDEST, Plan, plan
 from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
-from fly.kernels.operators import operator
+from fly.kernels.gemm.warpgroup_gemm import grouped_warpgroup_gemm
+from fly.kernels.gemm.warpgroup_plans import grouped_plan, multiplies, readable
+from fly.kernels.operators import operator, wanted
 
 Weights = fx.Tensor[fx.Numeric, "G", fx.sym_int32("K"), fx.sym_int32("N")]
 Offsets = fx.Tensor[fx.Int32, "G"]
@@ -158,6 +160,9 @@ def grouped_matmul(
         result_type(a, out_dtype).name, math.gcd(WIDEST, b.shape[2]), activation=activation or ""
     )
     a, b = as_operand(a[None]), as_operand(b)
+    if len(offsets) and multiplies(a, b, epilogue, tf32=False):
+        a, b = readable(a, 2), readable(b, 1)
+        return grouped_warpgroup_gemm(a, b, offsets, grouped_plan(a, b, epilogue), epilogue)[0]
     return grouped_gemm(
         a, b, offsets, plan(a, b, 1, groups=max(1, b.shape[0])).ragged(along_k=False), epilogue
     )[0]
@@ -200,4 +205,6 @@ def _(ctx: Any, gradient: Any) -> Any:
         sums = grouped_matmul(a, b, offsets, out_dtype=wide(a))
         gradient = before(ctx.activation, gradient, sums)
     gradient = gradient.to(a.dtype)
-    return grouped_matmul(gradient, b.mT, offsets), group_products(a, gradient, offsets), None
+    for_a, for_b = wanted(ctx, 2)
+    of_a = grouped_matmul(gradient, b.mT, offsets) if for_a else None
+    return of_a, group_products(a, gradient, offsets) if for_b else None, None

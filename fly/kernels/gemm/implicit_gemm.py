@@ -20,11 +20,11 @@ import fly.expr as fx
 from fly.kernels.arrays import FLOATS, address, check_types, contiguous, strides
 from fly.kernels.gemm.batched_gemm import Right
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm.matrix_product import matmul, result_type, wide
+from fly.kernels.gemm.matrix_product import check_added, matmul, result_type, wide
 from fly.kernels.gemm.movers import Mover
 from fly.kernels.gemm.plans import WIDEST, Access, Plan, access, fits_buffer, plan_for
 from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
-from fly.kernels.operators import operator
+from fly.kernels.operators import operator, wanted
 
 Images = fx.Tensor[fx.Float, *map(fx.sym_int32, ("images", "channels", "height", "width"))]
 
@@ -178,7 +178,7 @@ def _pair(value: Any) -> tuple[int, int]:
 def _window(x: Any, weight: Any, options: tuple[Any, ...], groups: int) -> Window:
     """The window of a convolution. UsageError for shapes that do not fit."""
     if x.ndim != 4 or weight.ndim != 4:
-        raise UsageError(f"x has {x.ndim} dimensions and weight {weight.ndim}, not 4")
+        raise UsageError(f"x and weight have 4 dimensions each, not {x.ndim} and {weight.ndim}")
     channels = weight.shape[1]
     if (
         min(groups, *weight.shape[1:]) < 1
@@ -238,6 +238,7 @@ def conv2d(
     if x.dtype != weight.dtype:
         raise UsageError(f"x is of {x.dtype} and weight of {weight.dtype}", hint="convert one")
     outputs, channels = weight.shape[0], window.channels
+    check_added(bias=bias)
     if bias is not None and tuple(bias.shape) != (outputs,):
         raise UsageError(f"bias has shape {tuple(bias.shape)}, and weight {outputs} outputs")
     height, width = window.outputs(x.shape[2:])
@@ -279,16 +280,20 @@ def _(ctx: Any, gradient: Any) -> Any:
     from torch.nn.functional import fold, unfold
 
     (x, weight, bias), groups = ctx.saved_tensors, ctx.groups
+    for_x, for_weight, for_bias = wanted(ctx, 3)
     window = tuple(weight.shape[2:])
     # Images, groups, outputs of a group and values of a window; pixels of the output.
     b, g, n, k = x.shape[0], groups, weight.shape[0] // groups, math.prod(weight.shape[1:])
     pixels = math.prod(gradient.shape[2:])
     rows = gradient.reshape(b, g, n, pixels)
-    weights = weight.reshape(g, n, k)
-    patches = unfold(x, window, **ctx.options).reshape(b, g, k, pixels)
-    spread = matmul(weights.mT, rows).reshape(b, g * k, pixels)
-    of_x = fold(spread, tuple(x.shape[2:]), window, **ctx.options)
-    rows, patches = [one.permute(1, 2, 0, 3).flatten(2) for one in (rows, patches)]
-    of_weight = matmul(rows, patches.mT).reshape(weight.shape)
-    of_bias = None if bias is None else gradient.sum((0, 2, 3), dtype=wide(x)).to(bias.dtype)
+    of_x = of_weight = of_bias = None
+    if for_x:
+        spread = matmul(weight.reshape(g, n, k).mT, rows).reshape(b, g * k, pixels)
+        of_x = fold(spread, tuple(x.shape[2:]), window, **ctx.options)
+    if for_weight:
+        patches = unfold(x, window, **ctx.options).reshape(b, g, k, pixels)
+        rows, patches = [one.permute(1, 2, 0, 3).flatten(2) for one in (rows, patches)]
+        of_weight = matmul(rows, patches.mT).reshape(weight.shape)
+    if for_bias:
+        of_bias = gradient.sum((0, 2, 3), dtype=wide(x)).to(bias.dtype)
     return of_x, of_weight, of_bias, None, None, None, None

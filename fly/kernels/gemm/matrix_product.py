@@ -15,7 +15,7 @@ from fly.kernels.gemm.epilogue import ACTIVATIONS, Epilogue
 from fly.kernels.gemm.plans import WIDEST, access, element_type, plan
 from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
 from fly.kernels.gemm.warpgroup_plans import multiplies, readable, warpgroup_plan
-from fly.kernels.operators import operator
+from fly.kernels.operators import operator, wanted
 
 
 def _fake(a: Any, b: Any, *_: Any, out_dtype: Any = None, **__: Any) -> Any:
@@ -99,6 +99,7 @@ def product(
     """As `matmul`, of arrays of three dimensions; `out` is the type of results, as in
     signatures."""
     n = b.shape[2]
+    check_added(bias=bias, c=c)
     if bias is not None and tuple(bias.shape) != (n,):
         raise UsageError(f"bias has shape {tuple(bias.shape)}, and b has {n} columns")
     epilogue = Epilogue(
@@ -122,7 +123,7 @@ def product(
         epilogue = epilogue.limited(access(c, 2))
     a, b = as_operand(a), as_operand(b)
     added = a if bias is None else bias, a if c is None else c
-    if multiplies(a, b, epilogue, tf32):
+    if multiplies(a, b, epilogue, bool(tf32)):
         a, b = readable(a, 2), readable(b, 1)
         chosen = warpgroup_plan(a, b, epilogue, split_k)
         return warpgroup_gemm(a, b, *added, alpha, beta, chosen, epilogue)
@@ -143,6 +144,13 @@ def check_operands(a: Any, b: Any) -> None:
     if min(a.ndim, b.ndim) < 1 or a.shape[-1] != b.shape[max(0, b.ndim - 2)]:
         shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
         raise UsageError(f"matrices of shapes {shapes} can't be multiplied")
+
+
+def check_added(**arrays: Any) -> None:
+    """UsageError for arrays that can't be added to sums: of bools, and of types without bytes."""
+    for name, array in arrays.items():
+        if array is not None and (kind := element_type(array.dtype)).bits % 8:
+            raise UsageError(f"{name} is of {kind.long_name}", hint="convert it, as to float32")
 
 
 def check_activation(activation: str | None) -> None:
@@ -187,31 +195,32 @@ def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
 
 @matmul.gradient(_save)
 def _(ctx: Any, gradient: Any) -> Any:
+    """Computes what is asked for alone: weights that are frozen cost no product."""
     a, b, bias, c = ctx.saved_tensors
+    for_a, for_b, for_bias, for_c = wanted(ctx, 4)
     options = dict(ctx.options, split_k=None)
     if (activation := options.pop("activation")) is not None:
         # What the activation takes is not rounded to the type of results.
         sums = matmul(a, b, bias, c, **dict(options, out_dtype=wide(a)))
         gradient = before(activation, gradient, sums)
-    of_bias = of_c = None
-    if bias is not None:
+    of_a = of_b = of_bias = of_c = None
+    if for_bias:
         rows = gradient.reshape(gradient.numel() // max(1, *bias.shape), *bias.shape)
         of_bias = rows.sum(0, dtype=wide(a)).to(bias.dtype)
-    if c is not None:
+    if for_c:
         of_c = (gradient.to(wide(a)) * options["beta"]).sum_to_size(c.shape).to(c.dtype)
     gradient = gradient.to(a.dtype)
     gradient = gradient.unsqueeze(-1) if b.ndim == 1 else gradient
     gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
     left, right = _matrices(a, b)
-    of_a = matmul(gradient, right.mT, alpha=options["alpha"], tf32=options["tf32"]).sum_to_size(
-        left.shape
-    )
-    if right.ndim == 2:  # the rows of a are those of one matrix
-        left, gradient = left.flatten(0, -2), gradient.flatten(0, -2)
-    of_b = matmul(left.mT, gradient, alpha=options["alpha"], tf32=options["tf32"]).sum_to_size(
-        right.shape
-    )
-    return of_a.reshape(a.shape), of_b.reshape(b.shape), of_bias, of_c
+    scaled = {name: options[name] for name in ("alpha", "tf32")}
+    if for_a:
+        of_a = matmul(gradient, right.mT, **scaled).sum_to_size(left.shape).reshape(a.shape)
+    if for_b:
+        if right.ndim == 2:  # the rows of a are those of one matrix
+            left, gradient = left.flatten(0, -2), gradient.flatten(0, -2)
+        of_b = matmul(left.mT, gradient, **scaled).sum_to_size(right.shape).reshape(b.shape)
+    return of_a, of_b, of_bias, of_c
 
 
 def wide(x: Any) -> Any:
@@ -226,7 +235,6 @@ def before(activation: str, gradient: Any, x: Any) -> Any:
     from torch.ops import aten
 
     gradient = gradient.to(x.dtype)
-
     if activation == "relu":
         return gradient * (x > 0)
     return {"gelu": aten.gelu_backward, "silu": aten.silu_backward}[activation](gradient, x)

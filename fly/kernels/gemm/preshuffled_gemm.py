@@ -18,7 +18,7 @@ import fly.expr as fx
 from fly.kernels.arrays import contiguous
 from fly.kernels.gemm.batched_gemm import Left
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm.matrix_product import as_operand, check_activation, result_type
+from fly.kernels.gemm.matrix_product import as_operand, check_activation, check_added, result_type
 from fly.kernels.gemm.plans import (
     ROWS,
     WIDEST,
@@ -220,6 +220,7 @@ def matmul_preshuffled(
         raise UsageError(
             f"b has shape {tuple(b.shape)}, not {wanted}, as preshuffle makes it of {k} × {n}"
         )
+    check_added(bias=bias)
     if bias is not None and tuple(bias.shape) != (n,):
         raise UsageError(f"bias has shape {tuple(bias.shape)}, and b has {n} columns")
     left = as_operand(a.reshape(1, m, k))

@@ -39,7 +39,8 @@ class WarpgroupPlan(NamedTuple):
     pad_a, pad_b: whether the operand is copied first, because TMA could not copy its tiles.
     tma_store: whether C's rows begin at multiples of 16 bytes. splits: the parts of K that
     different blocks take. lines: the rows of C whose parts a block adds. band: the
-    rows of tiles that blocks go through together. blocks: those that run at once."""
+    rows of tiles that blocks go through together. blocks: those that run at once. grouped: groups
+    of rows of A are multiplied by different matrices."""
 
     element: str
     out: str
@@ -54,6 +55,7 @@ class WarpgroupPlan(NamedTuple):
     lines: int = 1
     band: int = BAND
     blocks: int = BLOCKS
+    grouped: bool = False
 
     @property
     def stages(self) -> int:
@@ -116,6 +118,15 @@ def warpgroup_plan(a: Any, b: Any, epilogue: Epilogue, splits: int | None = None
     extents = (a.shape[0], a.shape[1], b.shape[2], a.shape[2])
     element = element_type(a.dtype).name
     return _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), splits)
+
+
+def grouped_plan(a: Any, b: Any, epilogue: Epilogue) -> WarpgroupPlan:
+    """The plan for groups of rows of `a`, 1 × M × K, each times its matrix of `b`."""
+    groups, k, n = b.shape
+    extents = (groups, -(-a.shape[1] // groups), n, k)
+    element = element_type(a.dtype).name
+    made = _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), 1)
+    return made._replace(grouped=True)
 
 
 def _access(x: Any, along_k: int) -> tuple[bool, bool]:

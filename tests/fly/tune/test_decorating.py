@@ -111,6 +111,7 @@ def test_reset_and_prune():
     )
     assert refused(blocks(64), reset=["BLOCK"]).startswith("reset=['BLOCK']: scale has no tensor")
     assert refused(blocks(64), prune=3) == "prune=3: must be a function (configs, arguments)"
+    assert refused(blocks(64), file=3) == "file=3: must be a path"
 
 
 def test_configs_are_values():
@@ -132,6 +133,11 @@ def test_constants_of_any_kind_are_written_down():
         "S": [1, "a", None],
         "N": "nan",
     }
+
+
+@pytest.mark.parametrize("value", [lambda: 1, object()])
+def test_constants_without_a_name(value):
+    assert "has no text that another process would recognise" in refused([fly.Config(BLOCK=value)])
 
 
 def test_it_is_still_the_function():

@@ -182,6 +182,7 @@ def test_another_device_and_another_target(tmp_path, x, monkeypatch):
         (document({"key": 7}), "is damaged: an entry lacks something"),
         (document(entry(128) | {"cost": "x"}), "is damaged: an entry lacks something"),
         (document(entry(128) | {"config": 7}), "is damaged: an entry lacks something"),
+        (document(entry(128) | {"cost": 10**400}), "is damaged: an entry lacks something"),
         (
             document(entry(512)),
             'names a configuration that the function does not have: {"BLOCK": 512}',
@@ -206,6 +207,38 @@ def test_a_file_that_can_not_be_written(tmp_path, x, capsys):
         f"fly: warning: the winner is not kept: {missing / 'mine.json'}: the directory {missing}"
         " does not exist\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ('{"mine": 1}', "is not a file of winners: its format is not 'fly-tuned 1'"),
+        ('{"format": "fly-tuned 1", "function": "f"}', "is of another function than scale"),
+        ("<<<<<<< HEAD\n" + document(), "is damaged: it is not JSON"),
+    ],
+)
+def test_a_file_that_is_no_use_is_not_replaced(tmp_path, x, capsys, text, why):
+    path = tmp_path / "winners.json"
+    path.write_text(text)
+    tuned = tuned_in(tmp_path, file=str(path))
+    assert tuned.tune(x) == fly.Config(BLOCK=64)
+    assert path.read_text() == text
+    assert f"fly: warning: the winner is not kept: {path}: {why}\n" in capsys.readouterr().err
+    stored = tuned_in(tmp_path)
+    stored.tune(x)
+    with pytest.raises(UsageError) as error:
+        stored.save(path)
+    assert str(error.value) == f"{path}: {why}\n  name another file, or delete this one"
+    path.write_text("")  # as tempfile makes it
+    assert json.loads(Path(stored.save(path)).read_text())["function"] == "scale"
+
+
+def test_configurations_that_are_gone_from_the_cache(tmp_path, x, capsys):
+    """Nobody has written its file, so nobody is told."""
+    tuned_in(tmp_path).tune(x)
+    kept = fly.autotune(blocks(128, 256), key=["n"])(tuned_in(tmp_path).jit)
+    assert kept.best(x) == fly.Config(BLOCK=128)
+    assert capsys.readouterr().err == ""
 
 
 def test_an_edit_of_the_function_is_another_function(tmp_path, x):

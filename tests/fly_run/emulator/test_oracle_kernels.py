@@ -20,7 +20,7 @@ def expected(case: Case, target: str, level: int) -> launch.Run:
 
 
 @pytest.mark.parametrize("level", [0, 3])
-@pytest.mark.parametrize("target", [*build.TARGETS, "gfx1100", "gfx1201"])
+@pytest.mark.parametrize("target", [*build.TARGETS, *build.RDNA])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.kernel)
 def test_kernel(case, target, level):
     data = build.opencl(case.source, target, level)

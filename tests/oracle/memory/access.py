@@ -15,7 +15,7 @@ import numpy as np
 from oracle.memory import atomics
 from oracle.program.text import Instruction, Operand
 from oracle.state.memory import gather, scatter
-from oracle.state.waves import PRIVATE_APERTURE, SHARED_APERTURE, Waves
+from oracle.state.waves import NAMED_PRIVATE, OWNER, PRIVATE_APERTURE, SHARED_APERTURE, Waves
 
 u32, u64 = np.uint32, np.uint64
 OFF = Operand("name", name="off")
@@ -71,6 +71,8 @@ class Space:
             raise ValueError(self.kind)
 
     def _flat(self, w, addresses, lanes, size, write):
+        if w.chunk.launch.code.target == "gfx1250":
+            addresses = _without_owner(w, addresses, lanes)
         aperture = addresses & ~u64(0xFFFFFFFF)
         for kind, here in (
             ("lds", aperture == u64(SHARED_APERTURE)),
@@ -117,6 +119,16 @@ class Space:
                 scatter(data, offsets + 256 * k, here, 4, [value])
 
 
+def _without_owner(w: Waves, addresses: np.ndarray, lanes: np.ndarray | None) -> np.ndarray:
+    """Returns gfx1250's addresses with those of the lane's private memory in PRIVATE_APERTURE."""
+    addresses = np.broadcast_to(addresses, (w.n, 64))
+    named = addresses >> u64(58) == u64(NAMED_PRIVATE >> 58)
+    other = addresses >> u64(OWNER) & u64(63) != np.arange(64, dtype=u64)
+    if (named & other & (True if lanes is None else lanes)).any():
+        raise NotImplementedError("private memory of another lane")
+    return np.where(named, u64(PRIVATE_APERTURE) | addresses & u64(0xFFFFFFFF), addresses)
+
+
 def build(ins: Instruction) -> Callable[[Waves], None] | None:
     name = ins.mnemonic
     family, _, rest = name.partition("_")
@@ -128,44 +140,67 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
 # FLAT, GLOBAL, SCRATCH
 
 
-def flat_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> np.ndarray:
+def flat_address(
+    w: Waves, ins: Instruction, vector: Operand, base: Operand, size: int
+) -> np.ndarray:
+    """gfx1250: an offset to a scalar base is a signed number, and scale_offset multiplies it by the
+    bytes of an access (LLVM: FLATInstructions.td, SelectionDAG's selection of addresses)."""
     offset = u64(ins.modifiers.get("offset", 0) & (1 << 64) - 1)
     if base.name == "off":
         return w.read(vector, 64) + offset
-    return w.read(base, 64) + w.read(vector, 32).astype(u64) + offset
+    own = w.read(vector, 32)
+    if w.chunk.launch.code.target == "gfx1250":
+        own = own.view(np.int32).astype(np.int64)
+    return w.read(base, 64) + own.astype(u64) * _scale(ins, size) + offset
 
 
-def scratch_address(w: Waves, ins: Instruction, vector: Operand, base: Operand) -> np.ndarray:
+def _scale(ins: Instruction, size: int) -> np.uint64:
+    return u64(size if "scale_offset" in ins.modifiers else 1)
+
+
+def scratch_address(
+    w: Waves, ins: Instruction, vector: Operand, base: Operand, size: int
+) -> np.ndarray:
     address = np.full((w.n, 64), ins.modifiers.get("offset", 0) & 0xFFFFFFFF, u32)
-    for operand in (vector, base):
+    for operand, scale in ((vector, _scale(ins, size).astype(u32)), (base, u32(1))):
         if operand.name != "off":
-            address = address + w.read(operand, 32)
+            address = address + w.read(operand, 32) * scale
     return address.astype(u64) | u64(PRIVATE_APERTURE)
+
+
+def base_of(family: str, operands: list[Operand]) -> Operand:
+    """Removes the scalar base from the operands; only gfx1250's FLAT instructions may have one."""
+    return operands.pop() if family != "flat" or operands[-1].kind == "s" else OFF
 
 
 def _flat_family(ins: Instruction, family: str, rest: str):
     space = Space("global" if family == "global" else "flat")
     address_of = scratch_address if family == "scratch" else flat_address
     operands = list(ins.operands)
-    base = operands.pop() if family != "flat" else OFF
+    base = base_of(family, operands)
     if rest.startswith("load_"):
         kind = LOADS.get(rest[5:])
         return kind and load_step(
-            ins, space, lambda w: address_of(w, ins, operands[1], base), *kind
+            ins, space, lambda w: address_of(w, ins, operands[1], base, kind[0]), *kind
         )
     if rest.startswith("store_"):
         kind = STORES.get(rest[6:])
         return kind and store_step(
-            ins, space, lambda w: address_of(w, ins, operands[0], base), operands[1], *kind
+            ins,
+            space,
+            lambda w: address_of(w, ins, operands[0], base, kind[0]),
+            operands[1],
+            *kind,
         )
     if rest.startswith("atomic_") and rest[7:] in atomics.GLOBAL:
         wants_old = bool({"sc0", "glc"} & set(ins.modifiers))
         target = operands.pop(0) if wants_old else None
         vector, data = operands
+        atomic = atomics.GLOBAL[rest[7:]]
         return atomic_step(
-            atomics.GLOBAL[rest[7:]],
+            atomic,
             space,
-            lambda w: address_of(w, ins, vector, base),
+            lambda w: address_of(w, ins, vector, base, atomic.size),
             [data],
             target,
         )
@@ -205,7 +240,7 @@ def store_step(ins, space: Space, address_of: Callable, data: Operand, size: int
 
 
 def atomic_step(atomic, space: Space, address_of: Callable, data: list[Operand], target):
-    size = int(atomic.kind[1:]) // 8
+    size = atomic.size
     registers = size // 4
 
     def values_of(w: Waves, operand: Operand, skip: int) -> np.ndarray:

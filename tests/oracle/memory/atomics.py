@@ -24,6 +24,11 @@ class Atomic:
     ufunc: np.ufunc | None = None
     sources: int = 1
 
+    @property
+    def size(self) -> int:
+        """Bytes of an element."""
+        return int(self.kind[1:]) // 8
+
 
 def increment(old, data):
     return np.where(old >= data, old.dtype.type(0), old + old.dtype.type(1))

@@ -41,7 +41,7 @@ def build(ins: Instruction, target: str) -> Callable[[Waves], None] | None:
             space, address_of = Space("flat"), access.scratch_address
 
         def fetch(w: Waves) -> list[np.ndarray]:
-            return space.load(w, address_of(w, ins, vector, base), w.active(), size)
+            return space.load(w, address_of(w, ins, vector, base, size), w.active(), size)
 
         return _step(ins, target, size, extend, fetch, 3)
     return None

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from oracle.arithmetic import floats
-from oracle.memory.access import Space, atomic_step, flat_address
+from oracle.memory.access import Space, atomic_step, base_of, flat_address
 from oracle.memory.atomics import Atomic
-from oracle.program.text import Instruction, Operand
+from oracle.program.text import Instruction
 from oracle.state.waves import Waves
 from oracle.vector.floating import to_brain
 
@@ -78,13 +78,14 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
     operation = rest.removeprefix("atomic_")
     if family not in ("global", "flat") or operation not in GLOBAL:
         return None
-    base = operands.pop() if family == "global" else Operand("name", name="off")
+    base = base_of(family, operands)
     target = operands.pop(0) if "glc" in ins.modifiers else None
     vector, data = operands
+    atomic = GLOBAL[operation]
     return atomic_step(
-        GLOBAL[operation],
+        atomic,
         Space("global" if family == "global" else "flat"),
-        lambda w: flat_address(w, ins, vector, base),
+        lambda w: flat_address(w, ins, vector, base, atomic.size),
         [data],
         target,
     )

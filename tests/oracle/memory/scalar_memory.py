@@ -33,20 +33,22 @@ def build(ins: Instruction) -> Callable[[Waves], None] | None:
     return lambda w: function(w, ins, int(match[3] or 1))
 
 
-def offset_of(w: Waves, ins: Instruction) -> np.ndarray:
-    """Returns the offset of a register and of the instruction, in bytes."""
+def offset_of(w: Waves, ins: Instruction, size: int) -> np.ndarray:
+    """Returns the offset of a register and of the instruction, in bytes. With gfx1250's
+    scale_offset the register counts accesses of `size` bytes."""
+    scale = u64(size if "scale_offset" in ins.modifiers else 1)
     total = np.full(w.n, ins.modifiers.get("offset", 0) & (1 << 64) - 1, u64)
     for operand in ins.operands[2:]:
         if operand.kind == "int":
             total = total + u64(int(operand.value) & (1 << 64) - 1)
         else:
-            total = total + w.read_scalar(operand, 32).astype(u64)
+            total = total + w.read_scalar(operand, 32).astype(u64) * scale
     return total
 
 
 def _places(w: Waves, ins: Instruction, count: int) -> list[tuple[np.ndarray, np.ndarray]]:
     """Returns, for each dword, its address and whether it is in range: [waves, 1]."""
-    base, offset = ins.operands[1], offset_of(w, ins)
+    base, offset = ins.operands[1], offset_of(w, ins, 4 * count)
     if not ins.mnemonic.startswith("s_buffer"):
         address = (w.read_scalar(base, 64) + offset) & ~u64(3)
         return [((address + u64(4 * k))[:, None], np.ones((w.n, 1), bool)) for k in range(count)]

@@ -14,7 +14,16 @@ TAME = {"f32": "finite32", "f16": "finite16", "bf16": "ragged16"}
 
 
 def alone() -> list[Probe]:
-    return [*_packed(), *_brain(), *_lanes(), *_look_ups(), *_widened(), *_narrowed(), *_short()]
+    return [
+        *_packed(),
+        *_brain(),
+        *_lanes(),
+        *_look_ups(),
+        *_widened(),
+        *_narrowed(),
+        *_short(),
+        *_duals(),
+    ]
 
 
 def _packed() -> list[Probe]:
@@ -158,4 +167,61 @@ def _short() -> list[Probe]:
             for source in ("v2", "-v2", "|v2|"):
                 text = f"v_cvt_sr_{small}_f16 v8, {source}, v4{select}"
                 probes.append(Probe(text, ("finite16", "32")))
+    return probes
+
+
+# New halves of VOPD, and forms with signs and masks of their own: first, second half; kind of the
+# operands, and of the results.
+DUALS = (
+    *(
+        (first, second, "finite32", "b64")
+        for first, second in (
+            *(
+                (f"{name} v8, v2, v4", "mov_b32 v9, v3")
+                for name in ("sub_nc_u32", "lshrrev_b32", "ashrrev_i32", "lshlrev_b32")
+            ),
+            *(
+                ("mov_b32 v8, v2", f"{name} v9, v3, v5")
+                for name in ("sub_nc_u32", "lshrrev_b32", "ashrrev_i32", "min_i32", "max_i32")
+            ),
+            *(
+                ("mov_b32 v8, v2", f"bitop2_b32 v9, {sources} bitop3:{table}")
+                for table in ("0x54", "0x14", "0x40", "0x41", "0x11", "0x4")
+                for sources in ("v3, v5", "s24, v5", "31, v5")
+            ),
+            ("add_nc_u32 v8, v2, v4", "mov_b32 v9, v3"),
+            ("mov_b32 v8, v9", "bitop2_b32 v9, v8, v5 bitop3:0x54"),
+            ("cndmask_b32 v8, v2, v4, s22", "mov_b32 v9, v3"),
+            ("cndmask_b32 v8, -v2, v4, s22", "cndmask_b32 v9, v3, -v5, s16"),
+            ("mov_b32 v8, v2", "cndmask_b32 v9, -v3, v5, vcc_lo"),
+        )
+    ),
+    *(
+        (first, second, "f32", "2f32")
+        for first, second in (
+            ("fma_f32 v8, v2, v4, v6", "mul_f32 v9, v3, v5"),
+            ("fma_f32 v8, -v2, v4, -v6", "mul_f32 v9, v3, -v5"),
+            ("fma_f32 v8, s24, v4, v6", "fma_f32 v9, v3, -v5, v7"),
+            ("add_f32 v8, -v2, v4", "sub_f32 v9, -v3, v5"),
+            ("fmac_f32 v8, -v2, v4", "fmac_f32 v9, v3, -v5"),
+            ("fma_f32 v8, v9, v2, v4", "fma_f32 v9, v8, v3, v5"),
+        )
+    ),
+)
+DOUBLES = ("add_f64 {0}", "mul_f64 {0}", "max_num_f64 {0}", "min_num_f64 {0}", "fma_f64 {0}, {1}")
+
+
+def _duals() -> list[Probe]:
+    probes = []
+    for first, second, kind, result in DUALS:
+        text = f"v_dual_{first} :: v_dual_{second}"
+        probes.append(Probe(text, (kind,) * 3, result))
+    for form in DOUBLES:
+        for sources, last in (("v[2:3], v[4:5]", "v[6:7]"), ("-v[2:3], v[4:5]", "-v[6:7]")):
+            name, _, rest = form.format(sources, last).partition(" ")
+            line = f"v_dual_{name} v[8:9], {rest} :: v_dual_mov_b32 v40, v5"
+            # Either half's result.
+            probes.append(Probe(line, ("tame64",) * 3, "f64"))
+            back = "v_mov_b32 v8, v40\n  v_mov_b32 v9, v40"
+            probes.append(Probe(f"{line}\n  {back}", ("tame64",) * 3, about=name))
     return probes

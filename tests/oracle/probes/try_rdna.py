@@ -15,6 +15,7 @@ from oracle.memory import access, rdna_memory
 from oracle.probes import instructions, rdna_probe, try_scalar
 from oracle.probes.probe import Probe, known_to
 from oracle.probes.try_cdna5 import alone
+from oracle.probes.try_cdna5_memory import addresses
 from oracle.probes.try_memory import ALL, SOME, buffers, memory, scalar_loads
 from oracle.probes.try_rdna_more import atomics, short_floats, two_scalars
 from oracle.probes.try_small import dots
@@ -45,6 +46,10 @@ def cdna5(target: str) -> list[Probe]:
         return []
     own = cdna5_valu.TABLE
     return [*vector(own), *two_scalars(own), *alone()]
+
+
+def cdna5_memory(target: str) -> list[Probe]:
+    return addresses() if target == "gfx1250" else []
 
 
 def halves(target: str) -> list[Probe]:
@@ -396,6 +401,7 @@ def scratch(target: str) -> list[Probe]:
 FAMILIES = {
     "vector": vectors,
     "cdna5": cdna5,
+    "cdna5_memory": cdna5_memory,
     "compares": compares,
     "masks": _masks,
     "packed": _packed,

@@ -65,6 +65,7 @@ _MODIFIER = re.compile(
 _FLAGS = {
     *("glc", "slc", "dlc", "nt", "sc0", "sc1", "lds", "gds", "tfe", "clamp", "offen", "idxen"),
     *("addr64", "bound_ctrl", "row_mirror", "row_half_mirror"),
+    "scale_offset",
 }
 
 

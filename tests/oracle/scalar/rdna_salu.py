@@ -136,7 +136,7 @@ def _narrow_load(w: Waves, ins: Instruction, size: int, extend: bool) -> None:
     """S_LOAD_{U,I}{8,16} and S_BUFFER_LOAD_…: the address only needs the element's alignment; a
     read past a buffer's end gives 0."""
     target, base, *_ = ins.operands
-    offset = scalar_memory.offset_of(w, ins)
+    offset = scalar_memory.offset_of(w, ins, size)
     inside = np.ones((w.n, 1), bool)
     if ins.mnemonic.startswith("s_buffer"):
         start, end = scalar_memory.resource(w, base)

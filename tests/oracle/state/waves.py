@@ -18,6 +18,10 @@ LANES = 64
 VCC, M0, EXEC = 106, 124, 126
 SHARED_APERTURE = 0x0001_0000_0000_0000
 PRIVATE_APERTURE = 0x0002_0000_0000_0000
+# gfx1250's src_flat_scratch_base: addresses of private memory have the lane's number in bits 52 to
+# 57 (LLVM: lowering of addrspacecast). The bits above are arbitrary here, and the same for all
+# waves.
+NAMED_PRIVATE, OWNER = 1 << 58, 52
 POISON = 0x7FA5C3E1  # initial content of registers and LDS: a signalling NaN
 
 DTYPES = {
@@ -184,6 +188,9 @@ class Waves:
     def _read_name(self, name: str, width: int) -> np.ndarray:
         if name in ("src_shared_base", "src_private_base"):
             base = SHARED_APERTURE if name == "src_shared_base" else PRIVATE_APERTURE
+            return np.array([[base & (1 << width) - 1]], UNSIGNED[width])
+        if name in ("src_flat_scratch_base_lo", "src_flat_scratch_base_hi"):
+            base = NAMED_PRIVATE >> (32 if name.endswith("hi") else 0)
             return np.array([[base & (1 << width) - 1]], UNSIGNED[width])
         if name in ("src_scc", "scc"):
             value = self.get_scc()

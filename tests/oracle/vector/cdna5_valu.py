@@ -100,11 +100,29 @@ def build(ins: Instruction, mode: int) -> Step | None:
         return _brain_pair(ins, BRAIN_PAIRS[name])
     if name in MOVES:
         return _move(ins, MOVES[name])
+    if name == "v_bitop2_b32":
+        return _bits(ins)
     if name == "v_permlane_idx_gen_b32":
         return _index(ins)
     if name.startswith("v_perm_pk16_b"):
         return _look_up(ins, int(name[len("v_perm_pk16_b")]))
     return None
+
+
+def _bits(ins: Instruction) -> Step:
+    """The half of a VOPD: a truth table of V_BITOP3, whose third source is 0. Bits 0, 2, 4 and 6
+    are the results for (S0, S1) = 00, 01, 10, 11."""
+    table = int(ins.modifiers.get("bitop3", 0))
+    read = [vector.reader(ins, k, operand, "u32") for k, operand in enumerate(ins.operands[1:3])]
+    write = vector.writer(ins, "u32", keeps_high=False)
+
+    def step(w: Waves) -> None:
+        a, b = (one(w) for one in read)
+        parts = (~a & ~b, ~a & b, a & ~b, a & b)
+        chosen = [part for k, part in enumerate(parts) if table >> 2 * k & 1]
+        write(w, np.bitwise_or.reduce(np.broadcast_arrays(u32(0), *chosen)))
+
+    return step
 
 
 # -- bf16 ------------------------------------------------------------------------------------------

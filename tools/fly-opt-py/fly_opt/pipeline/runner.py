@@ -2,7 +2,8 @@
 
 Each MLIR pass gets a pass manager of its own. This costs 0.1 ms a pass; in return, every error
 names the pass, dumps are in FlyDSL's text instead of the internal one, and one table has the
-timings of both kinds of passes. Nested pipelines run each pass over all operations before the next
+timings of both kinds of passes. Where nobody watches, a module is first tried without
+(`run_quickly`). Nested pipelines run each pass over all operations before the next
 pass; operations under an anchor are isolated, so the result is the same.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import FlyError, InputError, UsageError
@@ -100,6 +102,34 @@ def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -
                 _run_upstream(anchors, step, module, source)
 
 
+def run_quickly(pipeline: Nest, module: ir.Module) -> None:
+    """Does to a module what `run` does, if no pass rejects it. Whatever is raised otherwise, `run`
+    has the message for it, of the module as it was.
+
+    MLIR's passes in a row have one pass manager. A module is verified before and after each of
+    them, but not between passes in Python, which are not harmed by what is not valid.
+    """
+    from fly_dialect import dialect
+    from fly_dialect.bindings import passmanager
+
+    steps = [one for one in place_steps(pipeline) if one[1].name not in registry.EMISSIONS]
+    names = {step.name for _, step in steps}
+    dialect.load_upstream(module.context, interface.upstream_of(interface.owners(names)))
+    is_doubtful = False
+    for ours, row in groupby(steps, lambda one: registry.is_ours(one[1].name)):
+        if ours:
+            for anchors, step in row:
+                is_doubtful |= _changes(anchors, step, module)
+            continue
+        if is_doubtful:
+            module.operation.verify()
+            is_doubtful = False
+        text = ",".join(_around(anchors[1:], step) for anchors, step in row)
+        passmanager.PassManager.parse(f"{ROOT}({text})").run(module.operation)
+    if is_doubtful:
+        module.operation.verify()
+
+
 def manager(anchors: tuple[str, ...], step: Step) -> Any:
     """Returns MLIR's pass manager for one pass. UsageError has MLIR's objection to it."""
     from fly_dialect.bindings import ir, passmanager
@@ -146,6 +176,23 @@ def _around(anchors: tuple[str, ...], step: Step) -> str:
 def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: Source) -> None:
     from fly_dialect.bindings import ir
 
+    try:
+        with _expecting(step):
+            changed = _changes(anchors, step, module)
+    except InputError as error:
+        raise located(error, source, f"pass {step.name}") from None
+    except ir.MLIRError as error:
+        raise from_mlir(error, source, f"pass {step.name}") from None
+    if not changed:
+        return
+    try:
+        module.operation.verify()
+    except ir.MLIRError as error:
+        raise from_mlir(error, source, f"pass {step.name} produced invalid IR") from None
+
+
+def _changes(anchors: tuple[str, ...], step: Step, module: ir.Module) -> bool:
+    """Runs one of our passes. Returns whether it may have changed the module."""
     made = registry.load(step)
     if made.builds:
         from fly_dialect import dialect
@@ -162,21 +209,10 @@ def _run_ours(anchors: tuple[str, ...], step: Step, module: ir.Module, source: S
             if anchor in (child.operation.name, "any")
         ]
     changed = False
-    try:
-        with _expecting(step):
-            for operation in operations:
-                if operation.name == made.anchor and made.run(operation) is not False:
-                    changed = True
-    except InputError as error:
-        raise located(error, source, f"pass {step.name}") from None
-    except ir.MLIRError as error:
-        raise from_mlir(error, source, f"pass {step.name}") from None
-    if not changed:
-        return
-    try:
-        module.operation.verify()
-    except ir.MLIRError as error:
-        raise from_mlir(error, source, f"pass {step.name} produced invalid IR") from None
+    for operation in operations:
+        if operation.name == made.anchor and made.run(operation) is not False:
+            changed = True
+    return changed
 
 
 @contextlib.contextmanager

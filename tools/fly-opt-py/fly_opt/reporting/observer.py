@@ -25,6 +25,11 @@ class Observer:
     stream: TextIO = field(default_factory=lambda: sys.stderr)
     times: dict[str, list[float]] = field(default_factory=dict)  # seconds, by name, in order
 
+    @property
+    def is_watching(self) -> bool:
+        """Whether anybody wants to know about single passes."""
+        return self.before_all or self.after_all or self.timing
+
     @contextmanager
     def watching(self, name: str, module: ir.Module) -> Iterator[None]:
         """Wraps one pass: dumps and times it. A failing pass is dumped in the state it left."""

@@ -50,6 +50,10 @@ SIGNALS = 712  # u32: how often the wave has signalled the barrier (gfx12)
 CLUSTER = 716  # u32: the hardware register IB_STS2
 ZEROS = 720  # 16 bytes of zeros: the result of a buffer load out of range
 PRIVATE_BASE = 736  # u64: src_flat_scratch_base, 0 if the target has none
+SLOT = 744  # pointer to the workgroup's slot
+JOINED = 752  # u32: number of the named barrier that the wave has joined, 0 for none
+SEEN = 756  # u32: how often that was complete when the wave joined it or last went past it
+WAITS_NAMED = 760  # u32, 1 while the wave waits at it
 ADDRESS = 1024  # 64 × u64: the addresses of a gather or scatter
 TEMP = 1536  # TEMP_ROWS rows: operands made by an adapter
 TEMP_ROWS = 28
@@ -74,6 +78,8 @@ FAULTS = (
     "inactive lanes",  # an instruction that is known with all lanes only
     "tensor",  # a descriptor of a tensor that is not supported
     "swizzled",  # a buffer resource of gfx1250 that swizzles
+    "named barrier",  # one with a wrong number or no members, or that the wave has not joined
+    "deadlock",  # all waves of a workgroup wait at barriers
     "observer",  # an observer in Python stopped the launch
 )
 FAULT = {name: number for number, name in enumerate(FAULTS)}
@@ -196,7 +202,10 @@ CTX = _Fields(
 
 SLOT_ACTIVE = 0  # u64
 SLOT_PREPARED = 8  # u64: the waves' constant parts have been copied in
-SLOT_HEADER = 64
+SLOT_BARRIERS = 64  # named barriers by number, 16 bytes each; none has the number 0
+NAMED_BARRIERS = 16
+EXPECTED, ARRIVED, COMPLETED = 0, 4, 8  # u32 each
+SLOT_HEADER = SLOT_BARRIERS + 320
 
 # -- site --------------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, MissingError
-from fly_common.record import record
+from fly_common.record import field, record
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
@@ -46,7 +46,7 @@ class Function:
     arguments: tuple[Type, ...]
     result: Type | None
     file: str
-    data: bytes
+    data: bytes = field(repr=False)
 
     def __call__(self, *values: Any) -> Any:
         builder = tracing.kernel(f"the external function {self.name}")

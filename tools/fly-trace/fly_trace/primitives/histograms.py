@@ -40,6 +40,8 @@ def add_to_histogram(counts: Any, items: Any, *, valid: Any = None) -> None:
     """
     found = threads.items_of(items, "fx.block.add_to_histogram")
     for i, item in enumerate(found):
+        if item.dtype.is_float:
+            tracing.refuse(f"fx.block.add_to_histogram counts integers, not {describe(item)}")
         if valid is None or threads.index() * len(found) + i < valid:
             fx.atomic_add(counts, item.to(fx.Int32), 1)
 

@@ -89,10 +89,12 @@ def randint(
     """Four i32 from `low` up to, but not including, `high`: those of torch on CUDA, for ranges of
     less than 2**28.
 
-    seed, counter, offset: as of `bits`. low, high: i32, or Python ints. Numbers are taken modulo
-    the range: some are more likely, by one part in 2**32 / range. Cost: `bits`, and for each number
-    a remainder.
+    seed, counter, offset: as of `bits`. low, high: i32, or Python ints; what dynamic ones without a
+    number between them give is not specified. Numbers are taken modulo the range: some are more
+    likely, by one part in 2**32 / range. Cost: `bits`, and for each number a remainder.
     """
+    if isinstance(low, int) and isinstance(high, int) and low >= high:
+        tracing.refuse(f"fx.random.randint needs low < high, not {low} and {high}")
     least, most = (scalar(one, "a bound of fx.random.randint").to(fx.Int32) for one in (low, high))
     count = (most - least).to(fx.Uint32)
     return tuple((one % count).to(fx.Int32) + least for one in bits(seed, counter, offset))

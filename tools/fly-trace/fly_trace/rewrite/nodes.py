@@ -27,10 +27,35 @@ def at(node: Any, origin: ast.AST) -> Any:
     return node
 
 
+# The fields of nodes that hold no nodes with a position: identifiers, numbers, operators, contexts.
+_PLAIN = frozenset(
+    (
+        *("arg", "asname", "attr", "conversion", "ctx", "id", "is_async", "kind", "kwd_attrs"),
+        *("level", "module", "op", "ops", "rest", "simple", "tag", "type_comment"),
+    )
+)
+# Nodes whose other fields hold none either.
+_LEAVES = (ast.Constant, ast.Name, ast.Global, ast.Nonlocal, ast.MatchSingleton, ast.alias)
+_NAMED_BY_A_NODE = getattr(ast, "TypeAlias", ())  # since Python 3.12
+
+
+class _Holding(dict[type, tuple[str, ...]]):
+    """The fields of each kind of node that may hold nodes with a position."""
+
+    def __missing__(self, kind: type) -> tuple[str, ...]:
+        fields: tuple[str, ...] = () if issubclass(kind, _LEAVES) else kind._fields  # type: ignore[attr-defined]
+        plain = _PLAIN if issubclass(kind, _NAMED_BY_A_NODE) else _PLAIN | {"name"}
+        self[kind] = found = tuple(name for name in fields if name not in plain)
+        return found
+
+
+_HOLDING = _Holding()
+
+
 def copied(root: Any) -> tuple[Any, set[type]]:
-    """A copy of a tree, and the types of its nodes. Faster than `copy.deepcopy`, which keeps track
-    of what it has copied; no node occurs twice in a tree. Operators and contexts, which have no
-    fields, are shared."""
+    """A copy of a tree, and the types of its nodes except operators and contexts, which have no
+    fields and are shared. Faster than `copy.deepcopy`, which keeps track of what it has copied; no
+    node occurs twice in a tree."""
     kinds: set[type] = {type(root)}
     new = _bare(root)
     waiting = [(root, new)]
@@ -38,14 +63,13 @@ def copied(root: Any) -> tuple[Any, set[type]]:
         node, twin = waiting.pop()
         held = twin.__dict__
         held.update(node.__dict__)
-        for name in node._fields:
+        for name in _HOLDING[type(node)]:
             value = held.get(name)
             if isinstance(value, ast.AST):
-                kind = type(value)
+                kind: Any = type(value)
                 kinds.add(kind)
-                if value._fields:
-                    held[name] = other = kind.__new__(kind)
-                    waiting.append((value, other))
+                held[name] = other = kind.__new__(kind)
+                waiting.append((value, other))
             elif isinstance(value, list):
                 held[name] = listed = []
                 for item in value:
@@ -76,15 +100,15 @@ def located(root: Any) -> Any:
             last, end = held.get("end_lineno"), held.get("end_col_offset")
             place = (first, column, first if last is None else last, column if end is None else end)
         elif node._attributes:
-            held["lineno"], held["col_offset"] = place[:2]
-            held["end_lineno"], held["end_col_offset"] = place[2:]
-        for name in node._fields:
+            held["lineno"], held["col_offset"], held["end_lineno"], held["end_col_offset"] = place
+        for name in _HOLDING[type(node)]:
             value = held.get(name)
-            if isinstance(value, ast.AST):
-                if value._fields:
-                    waiting.append((value, place))
-            elif isinstance(value, list):
-                waiting += [(item, place) for item in value if isinstance(item, ast.AST)]
+            if isinstance(value, list):
+                for item in value:
+                    if isinstance(item, ast.AST):
+                        waiting.append((item, place))
+            elif isinstance(value, ast.AST):
+                waiting.append((value, place))
     return root
 
 

@@ -116,7 +116,10 @@ class ModuleTrace:
             arguments[name] = (
                 kind.value if isinstance(kind, Constant) else symbolic(name, kind, next(values))
             )
-        result = _run(builder, function, arguments)
+        try:
+            result = _run(builder, function, arguments)
+        finally:
+            builder.call_kernel = None  # a cycle, in which the module would wait for the collector
         results: list[Any] = []
         if result is not None:
             form, results = describe_results(builder, result, return_of(function))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from fly_common.errors import FlyError, InputError
 
 from fly_trace.core import call_chain
 from fly_trace.core import locations as places
+
+# What the names of functions within rewritten ones begin with (fly_trace.rewrite).
+_REWRITTEN = re.compile(r"__fly_factory__\.<locals>\.(__fly_function__\.<locals>\.)?")
 
 
 def raised(error: Exception) -> InputError:
@@ -16,7 +20,8 @@ def raised(error: Exception) -> InputError:
     if isinstance(error, RecursionError):
         what = "the program is nested too deeply, or recurses endlessly"
     else:
-        what = f"{type(error).__name__}: {str(error) or 'no message'}"
+        said = _REWRITTEN.sub("", str(error)) or "no message"
+        what = f"{type(error).__name__}: {said}"
     made = Raised(what, place=at)
     made.frames = call_chain.frames(error.__traceback__)
     return made

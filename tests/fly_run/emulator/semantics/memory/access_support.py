@@ -7,7 +7,7 @@ import contextlib
 import functools
 import struct
 from collections.abc import Iterator, Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 from fly_common.errors import Fault
@@ -45,6 +45,7 @@ BODY = """
   s_ashr_i32 s11, s7, 31
   s_add_u32 s10, s4, s7
   s_addc_u32 s11, s5, s11
+{before}
   s_mov_b64 exec, s[8:9]
   {text}
   s_waitcnt vmcnt(0) lgkmcnt(0)
@@ -93,22 +94,35 @@ PRIVATE = 64  # bytes per lane
 HALF = 1 << 32  # the range of an address's low dword
 EDGE = 8192  # bytes on either side of a multiple of that
 TARGETS = ("gfx942", "gfx1100", "gfx1201", "gfx1250")
+LARGE = ("gfx942", "gfx1250")  # these have most forms, and a test for each space
 SPACES = ("global", "flat", "buffer", "lds", "scratch", "smem")
 
 
 @dataclass(frozen=True)
 class Form:
-    """An instruction's text; `size`: the bytes that a lane accesses."""
+    """An instruction's text; `size`: the bytes that a lane accesses; `scaled`: its offsets count
+    accesses, from `start`."""
 
     space: str
     text: str
     size: int
     writes: bool
     atomic: bool
+    scaled: bool = False
 
     @property
     def name(self) -> str:
         return self.text.partition(" ")[0]
+
+    @property
+    def before(self) -> str:
+        """Divides the lanes' offsets from `start`, which are multiples of `size`."""
+        if not self.scaled:
+            return ""
+        lines = ["v_mul_lo_u32 v1, v0, s6"]
+        if self.size > 1:
+            lines += [f"s_mov_b32 s16, {-(-(1 << 32) // self.size):#x}", "v_mul_hi_u32 v1, v1, s16"]
+        return "\n".join(f"  {line}" for line in lines)
 
 
 def registers(first: int, count: int, bank: str = "v") -> str:
@@ -151,6 +165,22 @@ def forms(operation: Operation, returning: str) -> Iterator[Form]:
         yield Form(space, text, detail.size, atomic or not loads, atomic)
 
 
+def scaled_forms(listed: Sequence[Form]) -> Iterator[Form]:
+    """Yields gfx1250's other forms of these: FLAT with a scalar base; offsets that count
+    accesses."""
+    for form in listed:
+        text = form.text
+        if form.space == "flat":
+            head, _, tail = text.partition("v[2:3]")
+            tail, _, returning = tail.partition(" th:")
+            text = f"{head}v1{tail}, s[4:5]{returning and ' th:' + returning}"
+            yield replace(form, text=text)
+        elif "s[4:5]" not in text or form.space != "global":
+            continue
+        text = text.replace("s[4:5]", "s[10:11]") + " scale_offset"
+        yield replace(form, text=text, scaled=True)
+
+
 def scalar_form(name: str, detail: ScalarAccess, returns: bool) -> Form:
     """Accesses `start`, in s[10:11], or through the buffer."""
     atomic = detail.atomic
@@ -177,6 +207,8 @@ def all_forms(target: str) -> tuple[Form, ...]:
         for form in forms(operation, returning)
         if form.name not in tried
     ]
+    if target == "gfx1250":
+        found = [*found, *scaled_forms(found)]
     good = known_to(target, [spelled(form.text, target) for form in found])
     return tuple(form for form, ok in zip(found, good, strict=True) if ok)
 
@@ -195,7 +227,7 @@ def compiled(target: str, listed: Sequence[Form]) -> CodeObject:
     for number, form in enumerate(listed):
         private = PRIVATE if form.space == "scratch" else 0
         fields = {"name": f"k{number}", "private": private, "enabled": int(private > 0)}
-        body = spelled(BODY.format(text=form.text), target)
+        body = spelled(BODY.format(text=form.text, before=form.before), target)
         more = "" if target in build.RDNA else ".amdhsa_accum_offset 32"
         kernels.append(KERNEL.format(**fields, body=body, more=more))
         metadata.append(METADATA.format(**fields, lanes=lanes_of(target)))
@@ -256,7 +288,8 @@ class Bench:
 
     def signed(self, form: Form) -> bool:
         """Whether the lanes' offsets are signed numbers: on gfx1250 those to a scalar base."""
-        return self.target == "gfx1250" and "s[4:5]" in form.text
+        scalar = "s[4:5]" in form.text or "s[10:11]" in form.text
+        return self.target == "gfx1250" and form.space != "smem" and scalar
 
     def fault(self, number: int, address: int, where: Where, shared: int) -> str:
         """Returns the message of the fault that ended a launch, if any."""

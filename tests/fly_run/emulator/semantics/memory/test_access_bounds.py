@@ -14,6 +14,7 @@ from .access_support import (
     AT_ONCE,
     EDGE,
     HALF,
+    LARGE,
     PRIVATE,
     SPACES,
     TARGETS,
@@ -28,8 +29,6 @@ from .access_support import (
 
 FAR = 1 << 31  # an offset that is no signed number
 
-# These have most of them, and a test for each space.
-LARGE = ("gfx942", "gfx1250")
 PARTS = [
     *(pytest.param(one, (space,), id=f"{one}-{space}") for one in LARGE for space in SPACES),
     *(pytest.param(target, SPACES, id=target) for target in TARGETS if target not in LARGE),

@@ -38,7 +38,7 @@ def link(objects: Sequence[bytes], names: Sequence[str], warn: Warn | None = Non
     inputs.check_duplicates(read)
     undefined.check(read)
     manifest = inputs.the_manifest(read)
-    result = _run(read)
+    result = _linked(read)
     section = Elf.parse(result).section(SECTION)
     if manifest != (section.data if section else b""):
         raise InputError(
@@ -52,6 +52,25 @@ def link(objects: Sequence[bytes], names: Sequence[str], warn: Warn | None = Non
 
 # The arguments for a single object: it is read from standard input.
 ARGUMENTS = (*FLAGS, "-o", "-", "/dev/stdin")
+
+
+def _linked(read: Sequence[Input]) -> bytes:
+    """Returns ld.lld's image. It is made without ld.lld if it can be."""
+    from fly_link.backends.amd import in_process
+
+    if len(read) > 1:
+        return _run(read)
+    own = in_process.linked(read[0])
+    if own is None:
+        made = _run(read)
+        in_process.learn(read[0], made)
+        return made
+    if in_process.is_checked() and own != _run(read):
+        raise InputError(
+            "the image that is linked in process differs from ld.lld's",
+            hint=f"{in_process.VARIABLE}=0 leaves every object to ld.lld",
+        )
+    return own
 
 
 def _run(read: Sequence[Input]) -> bytes:
@@ -121,9 +140,13 @@ class Lld:
 
         return f"fly-link 1 {' '.join(FLAGS)} {identity.program('ld.lld')}"
 
-    def ahead(self) -> tuple[str, Sequence[str]]:
+    def ahead(self) -> tuple[str, Sequence[str]] | None:
         from fly_common import toolchain
 
+        from fly_link.backends.amd import in_process
+
+        if in_process.expected():
+            return None
         return toolchain.find_program("ld.lld"), ARGUMENTS
 
 

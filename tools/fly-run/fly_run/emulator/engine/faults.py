@@ -98,6 +98,13 @@ def describe(
         what = "with bound_ctrl, this instruction is supported only with all lanes active"
     elif kind == "tensor":
         what = "a tensor descriptor of another type than 2, or one that signals a barrier"
+    elif kind == "named barrier":
+        what = (
+            f"a named barrier whose number is not 1 to {state.NAMED_BARRIERS}, that expects no"
+            " signals, or that the wave has not joined"
+        )
+    elif kind == "deadlock":
+        what = "deadlock: every wave of the workgroup that has not ended waits at a barrier"
     elif kind == "swizzled":
         what = "a swizzled buffer resource: its layout is not documented for this processor"
     elif kind == "end of code":

@@ -12,6 +12,9 @@ import re
 
 from fly_run.emulator.isa.instruction import split_mnemonic
 
+# Only of targets that have none (`AmdFacts.named_barriers`); the others execute these.
+NAMED_BARRIERS = "named barriers: only gfx1250 has them"
+
 REASONS: dict[str, tuple[str, ...]] = {
     "half of an instruction: scales without their matrices": ("v_mfma_ld_scale_b32",),
     "stores from LDS: no compiler emits them": ("buffer_store_lds_dword",),
@@ -49,8 +52,8 @@ REASONS: dict[str, tuple[str, ...]] = {
         "ds_ordered_count",
         "global_atomic_ordered_add_b64",
     ),
-    "named barriers": (
-        "s_barrier_(?:init|join|leave|signal_isfirst)",
+    NAMED_BARRIERS: ("s_barrier_(?:init|join|leave)",),
+    "named barriers: what this does is not documented": (
         "s_get_barrier_state",
         "s_wakeup_barrier",
     ),

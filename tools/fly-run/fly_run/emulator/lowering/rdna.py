@@ -188,11 +188,40 @@ def _send_and_return(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _barrier_part(lowering: Lowering, name: str, encoding: str) -> None:
-    """s_barrier_signal, s_barrier_wait: only the workgroup's own barrier (-1)."""
-    (number,) = lowering.operands(1)
-    if not isinstance(number, Immediate) or number.value & 0xFFFF != 0xFFFF:
+    """Signals and waits of the workgroup's own barrier (-1); the same and what else there is for
+    named ones: a wait has the number 1 and means the barrier that the wave has joined."""
+    named = lowering.registers.facts.named_barriers
+    operands = lowering.instruction.operands
+    constant = operands[0].value if operands and isinstance(operands[0], Immediate) else None
+    if constant is not None and constant & 0xFFFF == 0xFFFF and name in OWN_BARRIER:
+        lowering.add(OWN_BARRIER[name])
+        return
+    if not named:
         raise Unsupported("a named barrier")
-    lowering.add(name)
+    waits = name == "s_barrier_wait"
+    if constant is not None and not 1 <= constant <= (1 if waits else named):
+        raise Unsupported(f"barrier {constant}")
+    if waits or not operands:
+        lowering.add(NAMED_BARRIER[name])
+        return
+    word = lowering.scalar_source(operands[0], "i32")
+    in_m0 = constant is None or name == "s_barrier_init"
+    lowering.add(NAMED_BARRIER[name], word, state.M0 if in_m0 else lowering.word(0).offset)
+
+
+OWN_BARRIER = {
+    "s_barrier_signal": "s_barrier_signal",
+    "s_barrier_signal_isfirst": "fly_signal_first",
+    "s_barrier_wait": "s_barrier_wait",
+}
+NAMED_BARRIER = {
+    "s_barrier_init": "fly_named_init",
+    "s_barrier_join": "fly_named_join",
+    "s_barrier_leave": "fly_named_leave",
+    "s_barrier_signal": "fly_named_signal",
+    "s_barrier_signal_isfirst": "fly_named_signal_first",
+    "s_barrier_wait": "fly_named_wait",
+}
 
 
 # -- lanes and registers ---------------------------------------------------------------------------
@@ -335,8 +364,7 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "s_round_mode": _mode_field(0),
     "s_denorm_mode": _mode_field(4),
     "s_sendmsg_rtn_b64": _send_and_return,
-    "s_barrier_signal": _barrier_part,
-    "s_barrier_wait": _barrier_part,
+    **dict.fromkeys(NAMED_BARRIER, _barrier_part),
 }
 
 

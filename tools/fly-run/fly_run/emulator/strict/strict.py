@@ -21,7 +21,7 @@ from fly_target.amd.facts import facts_of
 
 from fly_run.emulator import state
 from fly_run.emulator.engine import dispatch, faults
-from fly_run.emulator.isa.instruction import Instruction
+from fly_run.emulator.isa.instruction import Immediate, Instruction
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
@@ -361,6 +361,9 @@ class Strict:
             raise self._fault(wave, instruction, message, "each byte needs one lane that stores")
 
     def _pass_barrier(self, wave: WaveView, track: Track, instruction: Instruction) -> None:
+        if instruction.mnemonic.startswith("s_barrier_") and not _own_barrier(instruction):
+            message = "--strict cannot tell which accesses a named barrier orders"
+            raise self._fault(wave, instruction, message, "run this kernel without --strict")
         track.signals += instruction.mnemonic in SIGNALS
         if instruction.mnemonic not in BARRIERS:
             return
@@ -427,3 +430,11 @@ def _in_order(effect: Effect, load: Outstanding) -> bool:
     if load.kind == "memory":
         return form in ("global", "buffer", "scratch")
     return load.kind == "lds" and form == "lds"
+
+
+def _own_barrier(instruction: Instruction) -> bool:
+    """Whether the barrier is the workgroup's own (-1)."""
+    operands = instruction.operands
+    if not operands or not isinstance(operands[0], Immediate):
+        return False
+    return operands[0].value & 0xFFFF == 0xFFFF

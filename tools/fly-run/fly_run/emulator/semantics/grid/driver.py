@@ -11,6 +11,7 @@ from __future__ import annotations
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Function, Value, void
 from fly_run.emulator.semantics.base.emit import LANES, ROW
+from fly_run.emulator.semantics.scalar import named_barriers
 
 CTX = state.CTX
 
@@ -77,6 +78,7 @@ def _prepare_slot() -> Function:
         base = context.at(CTX.private_base).load("i64")
         apart = base.compare("ne", 0).select(number * state.GLOBAL_SCRATCH_WAVE, 0)
         wave.at(state.PRIVATE_BASE).store(base + apart)
+        wave.at(state.SLOT).store(slot)
         wave.at(state.WAVE).store(number.trunc("i32"))
         after = number + 1
         return [after], after.compare("ult", count)
@@ -119,6 +121,9 @@ def _start_group() -> Function:
     context.at(CTX.next_z).store(z + plane_done.zext("i64"))
     lds = slot.at(context.at(CTX.lds_offset).load("i64"))
     _fill(f, lds, (context.at(CTX.lds_size).load("i64") + ROW - 1) & -ROW)
+    barriers = slot.at(state.SLOT_BARRIERS)
+    for offset in range(0, state.SLOT_HEADER - state.SLOT_BARRIERS, 64):
+        barriers.at(offset).store(f.constant("i32", 0, 16), align=64)
     first, stride, count = _waves(f, context, slot)
     template = context.at(CTX.template).load("ptr")
     vgpr_bytes = context.at(CTX.vgpr_bytes).load("i64")
@@ -149,7 +154,8 @@ def _start_group() -> Function:
         for control in (state.MXCSR_SINGLE, state.MXCSR_DOUBLE):
             wave.at(control).store(template.at(control).load("i32"))
         wave.at(state.SCC).store(f.constant("i32", 0))
-        wave.at(state.SIGNALS).store(f.constant("i32", 0))
+        for word in (state.SIGNALS, state.JOINED, state.SEEN, state.WAITS_NAMED):
+            wave.at(word).store(f.constant("i32", 0))
         wave.at(state.OP).store(context.at(CTX.entry).load("ptr"))
         index = context.at(CTX.entry).load("ptr").at(state.OP_INDEX).load("i32")
         wave.at(state.LANDING).store(index.zext("i64"))
@@ -215,7 +221,12 @@ def _run_group() -> Function:
         total = add(ran)
         some = waiting.compare("ne", 0)
         split = context.at(CTX.split_barriers).load("i64").compare("ne", 0)
-        f.when(some & split, lambda: f.call_void("fly_release", first, end, stride))
+
+        def release() -> None:
+            stuck = f.call("fly_release", "i1", context, slot, ready)
+            f.when(stuck, lambda: f.ret(f.constant("i32", 2)))
+
+        f.when(some & split, release)
         f.when(ready.compare("ne", 0), lambda: f.ret(f.constant("i32", 0)))
 
         # All live waves are at the barrier; waves that have ended do not count.
@@ -238,12 +249,14 @@ def _run_group() -> Function:
 
 
 def _release() -> Function:
-    """Releases the waves that wait at a split barrier (gfx12) and that every live wave has
-    signalled as often as they have. When no wave is ready, at least one is released: the one that
-    has signalled least."""
-    f = Function("fly_release", "ptr %first, ptr %end, i64 %stride")
-    first, end = f.named("ptr", "%first"), f.named("ptr", "%end")
-    stride = f.named("i64", "%stride")
+    """Releases the waves that wait at a named barrier that was complete since, and those at the
+    split barrier (gfx12) that every live wave has signalled as often as they have. If there is no
+    ready wave either, the first that waits stops with a fault, and the result is true: without
+    named barriers, the wave that has signalled least is always released."""
+    f = Function("fly_release", "ptr %context, ptr %slot, i64 %ready", "i1")
+    context, slot = f.named("ptr", "%context"), f.named("ptr", "%slot")
+    first, stride, waves = _waves(f, context, slot)
+    end = first.at(stride * waves)
 
     def count(carried: list[Value]) -> tuple[list[Value], Value]:
         wave, least = carried
@@ -255,16 +268,39 @@ def _release() -> Function:
     _, least = f.loop([first, f.constant("i32", -1)], count)
 
     def free(carried: list[Value]) -> tuple[list[Value], Value]:
-        (wave,) = carried
-        place = wave.at(state.STATUS)
+        wave, moving, waiting = carried
+        place, seen = wave.at(state.STATUS), wave.at(state.SEEN)
         held = place.load("i32").compare("eq", state.STATUS_BARRIER)
+        named = wave.at(state.WAITS_NAMED).load("i32").compare("ne", 0)
+        barrier = named_barriers.barrier_of(wave, wave.at(state.JOINED).load("i32"))
+        times = barrier.at(state.COMPLETED).load("i32")
         met = wave.at(state.SIGNALS).load("i32").compare("ule", least)
-        f.when(held & met, lambda: place.store(f.constant("i32", state.STATUS_READY)))
-        after = wave.at(stride)
-        return [after], after.compare("ne", end)
+        met = held & named.select(times.compare("ne", seen.load("i32")), met)
 
-    f.loop([first], free)
-    f.ret()
+        def go_on() -> None:
+            place.store(f.constant("i32", state.STATUS_READY))
+            seen.store(named.select(times, seen.load("i32")))
+            wave.at(state.WAITS_NAMED).store(f.constant("i32", 0))
+
+        f.when(met, go_on)
+        here = (held & waiting.compare("eq", 0)).select(wave.convert("ptrtoint", "i64"), waiting)
+        after = wave.at(stride)
+        return [after, moving + met.zext("i64"), here], after.compare("ne", end)
+
+    zero = f.constant("i64", 0)
+    _, moving, waiting = f.loop([first, f.named("i64", "%ready"), zero], free)
+
+    def stop() -> None:
+        wave = waiting.convert("inttoptr", "ptr")
+        op = wave.at(state.OP)
+        op.store(op.load("ptr").at(-state.OP_SIZE))  # the wait itself
+        wave.at(state.STATUS).store(f.constant("i32", state.STATUS_FAULT))
+        wave.at(state.FAULT_KIND).store(f.constant("i32", state.FAULT["deadlock"]))
+        context.at(CTX.stopped_wave).store(wave)
+        f.ret(f.constant("i1", 1))
+
+    f.when(moving.compare("eq", 0), stop)
+    f.ret(f.constant("i1", 0))
     return f
 
 

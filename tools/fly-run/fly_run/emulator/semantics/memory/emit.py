@@ -23,6 +23,7 @@ from fly_run.emulator.semantics.memory.transfer import (
     atomic_lane,
     fetch_chunk,
     gather,
+    lanes_of,
     load_lane,
     load_run,
     shortcut,
@@ -80,6 +81,7 @@ def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | N
 
 
 SCALAR_BASES = ("s", "g", "h")  # variants with a base in scalar registers
+SHORT_WAVES = ("g", "h")  # variants of a target all of whose waves have 32 lanes
 
 
 def _base(h: Handler, form: str, variant: str) -> Value:
@@ -142,6 +144,7 @@ def _contiguous(
     instead of merely disabling the path."""
     row, high_row = _low_and_high(h, form, variant)
     origin = h.constant("i64", 0)
+    lanes = LANES // 2 if variant in SHORT_WAVES else LANES
     # Masked moves only pay for dwords; for other sizes all lanes must take part.
     whole = access.size != 4
 
@@ -151,20 +154,22 @@ def _contiguous(
     first = _place(h, form, variant, access.size, start())
     unit = _unit(variant, access.size)
     step = access.size // unit
-    steps = h.vector("i32", (step * lane for lane in range(LANES)))
-    lows = load_row(row, origin, LANES)
+    steps = h.vector("i32", (step * lane for lane in range(lanes)))
+    lows = load_row(row, origin, lanes)
 
-    def all_active(lanes: Value, of: _Place) -> Value:
+    def all_active(good: Value, of: _Place) -> Value:
         if high_row is not None:
             assert of.high is not None
-            lanes = lanes & load_row(high_row, origin, LANES).compare("eq", of.high)
-        return (lanes.cast("i64", 0) & mask).compare("eq", mask)
+            good = good & load_row(high_row, origin, lanes).compare("eq", of.high)
+        bits = good.cast(f"i{lanes}", 0)
+        return ((bits.zext("i64") if lanes < LANES else bits) & mask).compare("eq", mask)
 
     lane_zero = first.low - (first.lane * step).trunc("i32")
     follow = all_active(lows.compare("eq", steps + lane_zero), first)
-    if whole:
-        follow = follow & mask.compare("eq", -1)
-        length = h.constant("i64", access.size * LANES)
+    count = _whole_wave(h, mask, lanes) if whole else None
+    if count is not None:
+        follow = follow & count.compare("ne", 0)
+        length = count * access.size
     else:
         length = (_last_lane(h, mask) - first.lane + 1) * access.size
     if form != "lds":
@@ -185,14 +190,14 @@ def _contiguous(
     before = (place.lane * access.size).trunc(place.address.element)
     run = host(place.address - before)
     if access.kind == "load":
-        load_run(h, access, run, mask, form == "lds")
+        load_run(h, access, run, mask, count, lanes, form == "lds")
     else:
-        store_run(h, access, run, mask, form == "lds")
+        store_run(h, access, run, mask, count, lanes, form == "lds")
     h.branch(done)
     h.block(other)
     if access.kind == "load" and access.size >= 4:
         first = _place(h, form, variant, access.size, _first_lane(h, mask))
-        same = all_active(lows.compare("eq", first.low.splat(LANES)), first)
+        same = all_active(lows.compare("eq", first.low.splat(lanes)), first)
         one = shortcut(h)
         h.branch_if(same, one, slow)
         h.block(one)
@@ -202,13 +207,23 @@ def _contiguous(
         h.block(spread)
         source = host(_place(h, form, variant, access.size, _first_lane(h, mask)).address)
         data = [source.at(4 * n).load("i32", align=1) for n in range(access.dwords)]
-        lanes = h.exec_mask().cast("i1", LANES)
+        under = lanes_of(h.exec_mask(), lanes)
         for n, value in enumerate(data):
-            store_row(h.operand(0).at(n * ROW), origin, value.splat(LANES), lanes)
+            store_row(h.operand(0).at(n * ROW), origin, value.splat(lanes), under)
         h.branch(done)
     else:
         h.branch(slow)
     h.block(slow)
+
+
+def _whole_wave(h: Handler, mask: Value, lanes: int) -> Value:
+    """Returns the number of lanes (i64) of a wave that has all its lanes active, 0 of another: 32,
+    or 64 if there are such waves."""
+    half = LANES // 2
+    some = mask.compare("eq", (1 << half) - 1).select(h.constant("i64", half), 0)
+    if lanes == half:
+        return some
+    return mask.compare("eq", -1).select(h.constant("i64", LANES), some)
 
 
 def host_of(

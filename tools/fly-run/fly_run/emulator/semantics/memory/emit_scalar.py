@@ -65,13 +65,15 @@ def _whole(h: Handler, access: ScalarAccess, address: Value) -> None:
 
 def _buffer(h: Handler, access: ScalarAccess, offset: Value) -> None:
     """Accesses the data whose offset is in range, dword by dword if not all are."""
-    resource, is_wide = h.operand(1), (h.extra() & BUFFER_WIDE).compare("ne", 0)
-    wide = WideResource.read(resource)
-    base = is_wide.select(wide.base & ~3, resource.load("i64") & 0xFFFF_FFFF_FFFC)
+    resource = h.operand(1)
+    base = resource.load("i64") & 0xFFFF_FFFF_FFFC
     stride = (resource.at(4).load("i32").lshr(16) & 0x3FFF).zext("i64")
     records = resource.at(8).load("i32").zext("i64")
     limit = stride.compare("eq", 0).select(records, records * stride)
-    limit = is_wide.select(wide.records, limit)
+    if access.kind == "load":  # targets with such resources have no other
+        is_wide, wide = (h.extra() & BUFFER_WIDE).compare("ne", 0), WideResource.read(resource)
+        base = is_wide.select(wide.base & ~3, base)
+        limit = is_wide.select(wide.records, limit)
     size = access.size if access.atomic is None else access.atomic.size
 
     def holds(place: Value, length: int) -> Value:

@@ -14,6 +14,7 @@ from fly_run.emulator.semantics.base.access import CHUNK, Access, Atomic
 from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
 
 SHORTCUT = "shortcut"
+HALF = LANES // 2  # the lanes of a short wave
 
 
 def shortcut(h: Handler) -> str:
@@ -21,25 +22,42 @@ def shortcut(h: Handler) -> str:
     return f"{SHORTCUT}{h.fresh()}"
 
 
-def load_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
+def lanes_of(mask: Value, lanes: int) -> Value:
+    """Returns the first `lanes` bits of a mask as `<lanes x i1>`."""
+    return (mask.trunc(f"i{lanes}") if lanes < LANES else mask).cast("i1", lanes)
+
+
+def load_run(
+    h: Handler,
+    access: Access,
+    host: Value,
+    mask: Value,
+    whole: Value | None,
+    lanes: int,
+    padded: bool,
+) -> None:
     """Loads contiguous data from the address that lane 0 has, or would have if active. `padded`
-    memory may be read for inactive lanes too."""
+    memory may be read for inactive lanes too. `whole`: the number of lanes that a wave has, all
+    active, a multiple of 32; None for dwords, of which any of the first `lanes` may be."""
     origin = h.constant("i64", 0)
     target = h.operand(0)
-    lanes = mask.cast("i1", LANES)
-    if access.size == 4 and padded:
-        store_row(target, origin, host.load("i32", LANES, align=1), lanes)
-        return
-    if access.size == 4:
-        store_row(target, origin, _masked_load(h, host, target, origin, lanes), None)
-        return
-    if access.size < 4:
-        raw = host.load(f"i{8 * access.size}", LANES, align=1)
-        old = load_row(target, origin, LANES) if access.half else None
-        store_row(target, origin, _widen(access, raw, old), None)
+    if whole is None:
+        under = lanes_of(mask, lanes)
+        if padded:
+            store_row(target, origin, host.load("i32", lanes, align=1), under)
+        else:
+            store_row(target, origin, _masked_load(h, host, target, origin, under), None)
         return
 
-    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+    def narrow(carried: list[Value]) -> tuple[list[Value], Value]:
+        (first,) = carried
+        raw = host.at(first * access.size).load(f"i{8 * access.size}", HALF, align=1)
+        old = load_row(target, first, HALF) if access.half else None
+        store_row(target, first, _widen(access, raw, old), None)
+        after = first + HALF
+        return [after], after.compare("ult", whole)
+
+    def wide(carried: list[Value]) -> tuple[list[Value], Value]:
         (first,) = carried
         count = access.dwords
         block = host.at(first * access.size).load("i32", CHUNK * count, align=1)
@@ -51,46 +69,58 @@ def load_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool)
             )
             store_row(target.at(n * ROW), first, h.value("i32", CHUNK, text), None)
         after = first + CHUNK
-        return [after], after.compare("ult", LANES)
+        return [after], after.compare("ult", whole)
 
-    h.loop([origin], turn)
+    h.loop([origin], narrow if access.size < 4 else wide)
 
 
-def store_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool) -> None:
-    """Stores contiguous data. In `padded` memory, which is private to this workgroup, the old data
-    of inactive lanes are rewritten: a masked store can't be forwarded to the next load."""
+def store_run(
+    h: Handler,
+    access: Access,
+    host: Value,
+    mask: Value,
+    whole: Value | None,
+    lanes: int,
+    padded: bool,
+) -> None:
+    """Stores contiguous data; `whole` and `lanes` are those of `load_run`. In `padded` memory,
+    which is private to this workgroup, the old data of inactive lanes are rewritten: a masked store
+    can't be forwarded to the next load."""
     origin = h.constant("i64", 0)
     source = h.operand(0)
-    if access.size == 4:
-        data, lanes = load_row(source, origin, LANES), mask.cast("i1", LANES)
+    if whole is None:
+        data, under = load_row(source, origin, lanes), lanes_of(mask, lanes)
         if padded:
-            old = host.load("i32", LANES, align=1, volatile=True)
-            host.store(lanes.select(data, old), align=1)
+            old = host.load("i32", lanes, align=1, volatile=True)
+            host.store(under.select(data, old), align=1)
             return
-        name = f"llvm.masked.store.v{LANES}i32.p0"
-        h.declarations.add(f"declare void @{name}(<{LANES} x i32>, ptr, <{LANES} x i1>)")
+        name = f"llvm.masked.store.v{lanes}i32.p0"
+        h.declarations.add(f"declare void @{name}(<{lanes} x i32>, ptr, <{lanes} x i1>)")
         # A whole store can be forwarded to a subsequent load; a masked one can't.
-        whole, partial, stored = shortcut(h), f"some{h.fresh()}", f"stored{h.fresh()}"
-        h.branch_if(mask.compare("eq", -1), whole, partial)
-        h.block(whole)
+        every, partial, stored = shortcut(h), f"some{h.fresh()}", f"stored{h.fresh()}"
+        h.branch_if(mask.compare("eq", -1 if lanes == LANES else (1 << lanes) - 1), every, partial)
+        h.block(every)
         host.store(data, align=1)
         h.branch(stored)
         h.block(partial)
         h.line(
             f"call void @{name}({data.type} {data.name}, ptr align 1 {host.name},"
-            f" {lanes.type} {lanes.name})"
+            f" {under.type} {under.name})"
         )
         h.branch(stored)
         h.block(stored)
         return
-    if access.size < 4:
-        data = load_row(source, origin, LANES)
+
+    def narrow(carried: list[Value]) -> tuple[list[Value], Value]:
+        (first,) = carried
+        data = load_row(source, first, HALF)
         if access.half == "high":
             data = data.lshr(16)
-        host.store(data.trunc(f"i{8 * access.size}"), align=1)
-        return
+        host.at(first * access.size).store(data.trunc(f"i{8 * access.size}"), align=1)
+        after = first + HALF
+        return [after], after.compare("ult", whole)
 
-    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+    def wide(carried: list[Value]) -> tuple[list[Value], Value]:
         (first,) = carried
         count = access.dwords
         rows = [load_row(source.at(n * ROW), first, CHUNK) for n in range(count)]
@@ -111,16 +141,16 @@ def store_run(h: Handler, access: Access, host: Value, mask: Value, padded: bool
             ]
             width *= 2
         order = ", ".join(f"i32 {n * CHUNK + lane}" for lane in range(CHUNK) for n in range(count))
-        whole = rows[0]
+        block = rows[0]
         text = (
-            f"shufflevector {whole.type} {whole.name}, {whole.type} poison,"
+            f"shufflevector {block.type} {block.name}, {block.type} poison,"
             f" <{CHUNK * count} x i32> <{order}>"
         )
         host.at(first * access.size).store(h.value("i32", CHUNK * count, text), align=1)
         after = first + CHUNK
-        return [after], after.compare("ult", LANES)
+        return [after], after.compare("ult", whole)
 
-    h.loop([origin], turn)
+    h.loop([origin], narrow if access.size < 4 else wide)
 
 
 def gather(h: Handler, access: Access) -> None:

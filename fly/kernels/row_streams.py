@@ -1,0 +1,150 @@
+"""Rows that a block takes one after the other, and reads ahead to shared memory by `cp.async`.
+
+A block that reads a row and then computes on it leaves the memory idle meanwhile, unless other
+blocks of the multiprocessor read theirs. Rows that take much of its registers, or of its shared
+memory, leave room for few such blocks. Here rows are asked for before the one at hand is computed:
+
+    def normalize(row, _):
+        ...
+
+    each_row(plan, X.shape, normalize, X)
+
+A thread copies those elements that it reads itself, so that no thread waits for another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import fly.expr as fx
+from fly.kernels.row_plans import Plan
+from fly.kernels.rows import Row, Tile
+
+
+class Ahead:
+    """The rows that a block has in shared memory: `ahead` of each of some matrices."""
+
+    def __init__(self, plan: Plan, shape: Any, tensors: tuple[Any, ...]):
+        self.plan, (self.rows, self.columns), self.tensors = plan, shape, tensors
+        count = plan.ahead * plan.room
+        self.starts = [
+            fx.SharedAllocator().allocate(fx.Array[one.dtype, count, 16]).peek().ptr
+            for one in tensors
+        ]
+
+    def ask(self, slot: Any, index: Any) -> None:
+        """Begins to copy row `index` to a slot, if there is one."""
+        taken = Slot(self, slot, index)
+        if self.plan.fits:
+            taken.replace(0)
+        else:
+            for first in range(0, self.columns, self.plan.tile):
+                taken.replace(first)
+        taken.end()
+
+
+class Slot:
+    """A row in shared memory. `index` is the row of the matrices that is to replace it.
+
+    Each tile's copies are a group, or if there are many tiles, those of all.
+    """
+
+    def __init__(self, ahead: Ahead, slot: Any, index: Any):
+        self.ahead, self.slot, self.index = ahead, slot, index
+        self.is_replaced, self.has_arrived = False, False
+        self.committed = 0  # groups of the row that replaces this one, while this one arrives
+
+    def place(self, tensor: Any) -> Any:
+        """The address of a matrix's row; None if the matrix is not read ahead."""
+        for one, start in zip(self.ahead.tensors, self.ahead.starts, strict=True):
+            if one is tensor:
+                return start + self.slot * self.ahead.plan.room
+        return None
+
+    def wait(self, group: int) -> None:
+        """Waits for a part of this row, and those before it."""
+        plan = self.ahead.plan
+        fx.nvvm.cp_async_wait(plan.ahead * plan.groups - group - 1 + self.committed)
+
+    def replace(self, first: Any) -> None:
+        """Begins to copy the tile from element `first` on, of the row that replaces this one."""
+        self.is_replaced = True
+        ahead = self.ahead
+        if self.index < ahead.rows:
+            tile = Tile(Row(ahead.plan, ahead.columns, self.index), first)
+            for tensor in ahead.tensors:
+                tile.request(tensor, self.place(tensor))
+        if ahead.plan.groups > 1:
+            fx.nvvm.cp_async_commit()
+            self.committed += 1
+
+    def end(self) -> None:
+        """Ends the copies of a row."""
+        if self.ahead.plan.groups == 1:
+            fx.nvvm.cp_async_commit()
+
+
+def each_row(
+    plan: Plan, shape: Any, function: Callable[[Row, Any], Any], *tensors: Any, state: Any = None
+) -> Any:
+    """`state = function(row, state)` of each row that the block takes; returns the last state.
+
+    shape: of the matrices. tensors: those that are read ahead, if the plan says so: the first ones
+    if there is no room for all.
+    """
+    rows, columns = shape
+    if not plan.ahead:
+        return function(Row(plan, columns), state)
+    ahead, step = Ahead(plan, shape, tensors[: plan.among]), fx.grid_dim.x
+    for slot in fx.range_constexpr(plan.ahead):
+        ahead.ask(slot, fx.block_idx.x + slot * step)
+    slot = fx.Int32(0)
+    for index in range(fx.block_idx.x, rows, step):
+        own = Slot(ahead, slot, index + plan.ahead * step)
+        if plan.groups == 1:
+            own.wait(0)
+            own.has_arrived = True
+        state = function(Row(plan, columns, index, own), state)
+        if own.is_replaced:
+            own.end()
+        else:
+            ahead.ask(slot, own.index)
+        slot = fx.where(slot == plan.ahead - 1, 0, slot + 1)
+    return state
+
+
+class Sums:
+    """Sums over a block's rows, of each column: in registers if rows fit there, or else in shared
+    memory. Those of a column are added by the thread that has its elements."""
+
+    def __init__(self, plan: Plan, columns: Any, dtype: Any):
+        self.plan, self.row, self.dtype = plan, Row(plan, columns), dtype
+        self.start = None
+        if not plan.fits:
+            storage = fx.SharedAllocator().allocate(fx.Array[dtype, plan.room, 4 * plan.vector])
+            self.start = storage.peek().ptr
+            self.row.each_tile(lambda first: Tile(self.row, first).put(self.start, self.zeros()))
+
+    def zeros(self) -> Any:
+        """Sums of nothing, of a thread's elements of a tile."""
+        return fx.full((self.plan.vector, self.plan.vectors), 0.0, self.dtype)
+
+    def add(self, first: Any, values: Any) -> None:
+        """Adds to those in shared memory."""
+        tile = Tile(self.row, first)
+        tile.put(self.start, tile.got(self.start) + values)
+
+    def store(self, matrix: Any) -> None:
+        """Stores those in shared memory to the block's row of a matrix."""
+
+        def moved(first: Any) -> None:
+            tile = Tile(self.row, first)
+            tile.store(matrix, tile.got(self.start))
+
+        self.row.each_tile(moved)
+
+
+def grid_of(plan: Plan, rows: Any) -> Any:
+    """The blocks for so many rows, in a host function."""
+    return fx.min(rows, plan.blocks) if plan.ahead else rows

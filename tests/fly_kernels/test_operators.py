@@ -1,0 +1,127 @@
+"""What functions of arrays have in common, as operators of torch and without torch."""
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+import torch
+from fly_common.errors import UsageError
+
+import fly
+import fly.expr as fx
+from fly import kernels
+from fly.kernels import (
+    flash_attention_backward,
+    layer_norm,
+    matmul,
+    prefix_sum,
+    softmax,
+    top_k,
+)
+
+X = torch.arange(12.0).reshape(3, 4)
+
+
+@pytest.mark.parametrize("x", [X, X.numpy()], ids=["torch", "numpy"])
+def test_arguments_by_name_in_any_order(target, x):
+    torch.testing.assert_close(torch.as_tensor(softmax(dim=0, x=x)), X.softmax(0))
+
+
+@pytest.mark.heavy
+def test_bools_and_integers_of_numpy(target):
+    wanted = [0, 0, 1, 3]
+    for exclusive in (True, 1, np.bool_(True)):
+        assert prefix_sum(X[0].numpy(), exclusive).tolist() == wanted
+    for k in (True, 1, np.int32(1)):
+        assert top_k(X.numpy(), k)[1].tolist() == [[3], [3], [3]]
+    assert matmul(X.numpy(), X.numpy().T, tf32=np.bool_(False)).shape == (3, 3)
+
+
+def test_arguments_without_elements(target):
+    """torch calls the fake kernel if one argument is on the device `meta`."""
+    there = X.to("meta")
+    assert matmul(there, there.T).device.type == "meta"
+    for given in ((X, there.T), (there, X.T)):
+        with pytest.raises(UsageError) as error:
+            matmul(*given)
+        said = " and ".join(x.device.type for x in given)
+        assert str(error.value) == f"matmul takes tensors of one device, not of {said}"
+
+
+def test_no_forward_mode(target):
+    """torch's operators would return results without a tangent, which counts as 0."""
+    with pytest.raises(UsageError, match="softmax has no forward-mode derivative"):
+        torch.func.jvp(softmax, (X,), (X,))
+    with torch.autograd.forward_ad.dual_level():
+        softmax(X)
+
+
+@pytest.mark.heavy
+def test_results_change_in_place(target):
+    """Autograd refuses that for views, which most results are for NumPy."""
+    x = X.clone().requires_grad_()
+    for function in (layer_norm, lambda x: matmul(x, x.T), lambda x: top_k(x, 2)[0]):
+        made = function(x)
+        made.mul_(2)
+        (twice,) = torch.autograd.grad(made.square().sum(), x)
+        (once,) = torch.autograd.grad(function(x).square().sum(), x)
+        torch.testing.assert_close(twice, 4 * once, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.heavy
+def test_types_of_ml_dtypes(target):
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    x = X.numpy().astype(bfloat16)
+    assert softmax(x).dtype == bfloat16
+    made = matmul(softmax(x), x.T)  # which took bits for integers
+    assert made.dtype == bfloat16
+    np.testing.assert_allclose(made.astype(np.float32), X.softmax(1) @ X.T, rtol=2**-6)
+
+
+@fly.kernel
+def twice_kernel(X: fx.Tensor, Y: fx.Tensor):
+    Y[fx.thread_idx.x] = X[fx.thread_idx.x] * 2
+
+
+def test_an_application_may_register_the_same_name(target):
+    @fly.jit
+    def softmax(X: fx.Tensor[fx.Float32, 4]):
+        Y = fx.empty(4, fx.Float32)
+        twice_kernel(X, Y).launch(grid=1, block=4)
+        return Y
+
+    theirs = fly.torch.register(softmax)
+    assert theirs(X[1]).tolist() == [8, 10, 12, 14]
+    torch.testing.assert_close(kernels.softmax(X, 0), X.softmax(0))
+
+
+def test_threads_make_an_operator_once(monkeypatch):
+    made = []
+
+    def slow(self):
+        time.sleep(0.05)
+        made.append(object())
+        return made[-1]
+
+    monkeypatch.setattr(type(softmax), "_operator", slow)
+    monkeypatch.setattr(softmax, "_made", None)
+    with ThreadPoolExecutor(4) as threads:
+        found = [*threads.map(lambda _: softmax.torch, range(4))]
+    assert found == made * 4
+
+
+def test_batches_by_vmap(target):
+    torch.testing.assert_close(torch.func.vmap(softmax)(X), X.softmax(-1))
+
+
+def test_gradients_of_attention_are_like_its_queries(target):
+    q, sums = np.zeros((1, 2, 10, 64), np.float16), np.zeros((1, 2, 10), np.float32)
+    with pytest.raises(UsageError) as error:
+        flash_attention_backward(q.astype(np.float32), sums, q, q, q, q, sums)
+    like = "float16(1, 2, 10, 64)"
+    assert str(error.value) == f"d_out is float32(1, 2, 10, 64), and must be like q, {like}"
+    with pytest.raises(UsageError, match="out is float16"):
+        flash_attention_backward(q, sums, q, q, q, q[:, :1], sums)

@@ -1,0 +1,110 @@
+"""A pipeline that nobody watches gives what one gives pass by pass: modules, bytes, messages."""
+
+import io
+from pathlib import Path
+
+import pytest
+from fly_common.errors import InputError
+from fly_opt.pipeline import pipelines, runner, stage
+from fly_opt.pipeline.options import Options
+from fly_opt.reporting.observer import Observer
+from fly_trace.session.trace import trace_file
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+def compiled(text: str, options: Options, *, watched: bool) -> bytes:
+    observer = Observer(timing=watched, stream=io.StringIO())
+    chosen = pipelines.select(options)
+    return stage.run(text.encode(), chosen, options, "kernel.mlir", observer)
+
+
+@pytest.mark.parametrize(
+    ("name", "target"),
+    [
+        ("row_softmax.py:row_softmax", "gfx942"),
+        ("row_softmax.py:row_softmax", "sm_90a"),
+        ("mfma_gemm.py:gemm_f16", "gfx942"),
+        pytest.param("flash_attention.py:flash_attention_mfma", "gfx942", marks=pytest.mark.heavy),
+        pytest.param("pipelined_gemm.py:pipelined_gemm_mfma", "gfx942", marks=pytest.mark.heavy),
+        pytest.param("prefix_sum.py:prefix_sum_f32", "sm_90a", marks=pytest.mark.heavy),
+        pytest.param("top_k.py:top_k", "gfx1201", marks=pytest.mark.heavy),
+    ],
+)
+def test_the_bytes_are_those_of_single_passes(name: str, target: str, monkeypatch):
+    path, _, entry = name.partition(":")
+    text = trace_file(str(EXAMPLES / path), entry, target=target)
+    options = Options(target=target)
+    slowly = compiled(text, options, watched=True)
+    monkeypatch.setattr(runner, "run", lambda *_: pytest.fail("it was run pass by pass"))
+    assert compiled(text, options, watched=False) == slowly
+
+
+BAD = """func.func @f(%x: i32) -> i32 {
+  %y = "arith.addi"(%x, %x) : (i32, i32) -> i32
+  return %y : i32
+}
+gpu.module @m {
+}
+gpu.module @n {
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "passes",
+    [
+        "canonicalize,fly-rocdl-lane-moves",  # the module has no target
+        "canonicalize,convert-func-to-llvm,gpu.module(convert-gpu-to-nvvm),fly-emit-llvm",
+    ],
+)
+def test_a_refusal_is_that_of_the_single_pass(passes: str):
+    said = []
+    for watched in (True, False):
+        with pytest.raises(InputError) as caught:
+            compiled(BAD, Options(passes=f"builtin.module({passes})"), watched=watched)
+        said.append(caught.value.render("fly-opt-py"))
+    assert said[0] == said[1]
+
+
+def test_a_pass_that_fails_in_the_middle_starts_from_the_input_again(monkeypatch):
+    """What the passes before it have changed is not seen by the second run."""
+    seen = []
+    quickly, slowly = runner.run_quickly, runner.run
+
+    def fails(pipeline, module):
+        quickly(pipeline, module)
+        seen.append(str(module))
+        raise RuntimeError("a defect that single passes do not have")
+
+    def again(pipeline, module, *rest):
+        seen.append(str(module))
+        slowly(pipeline, module, *rest)
+
+    text = (
+        "func.func @f() -> i32 {\n  %c = arith.constant 1 : i32\n  %d = arith.addi %c, %c : i32\n"
+    )
+    text += "  return %d : i32\n}\n"
+    options = Options(passes="builtin.module(canonicalize)")
+    made = compiled(text, options, watched=False)
+    monkeypatch.setattr(runner, "run_quickly", fails)
+    monkeypatch.setattr(runner, "run", again)
+    assert compiled(text, options, watched=False) == made
+    assert "addi" not in seen[0]
+    assert "addi" in seen[1]
+
+
+def test_what_a_python_pass_leaves_is_verified(monkeypatch):
+    """Before MLIR's next pass, and at the end."""
+    from fly_dialect.bindings import ir
+    from fly_opt.passes.layout.canonicalize import Canonicalize
+
+    def breaks(self, op):
+        function = op.regions[0].blocks[0].operations[0]
+        function.operation.attributes["function_type"] = ir.TypeAttr.get(ir.F32Type.get())
+
+    monkeypatch.setattr(Canonicalize, "run", breaks)
+    text = "func.func @f() {\n  return\n}\n"
+    for passes in ("fly-canonicalize", "fly-canonicalize,cse"):
+        with pytest.raises(InputError, match="pass fly-canonicalize produced invalid IR"):
+            compiled(text, Options(passes=f"builtin.module({passes})"), watched=False)
