@@ -313,12 +313,16 @@ class JitFunction(_Fast, HostFunction):
                 traced = f"{reached.digest} {signature}{self.trace_words}"
                 module = self._traced(given, chosen, traced, prefetch.start)
             identity = chosen.identity()
-            data = compile_reports.compile(chosen, module, prefetch)
-        compiled = Compiled(data, module=module, chain=chosen)
+            compiled = self._built(chosen, module, prefetch)
         if len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)), None)
         self._kept[*what, identity] = compiled
         return compiled, identity
+
+    def _built(self, chosen: Chain, module: bytes, prefetch: Prefetch) -> Compiled:
+        """The code of a traced module."""
+        data = compile_reports.compile(chosen, module, prefetch)
+        return Compiled(data, module=module, chain=chosen)
 
     def _traced(
         self,

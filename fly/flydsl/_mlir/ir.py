@@ -7,6 +7,7 @@ from typing import Any
 
 from fly_dialect.bindings import ir as _ir
 
+from fly.flydsl._mlir import ambient
 from fly.flydsl.numbers.raw import is_spec, is_value, lift, lower
 
 
@@ -21,6 +22,8 @@ class _ValueKind(type):
 class Value(metaclass=_ValueKind):
     """A value of MLIR. `isinstance(x, ir.Value)`; `ir.Value(x)` is the value itself."""
 
+    is_any_value = True
+
 
 class _TypeKind(type):
     """A class of types that also has the fly dialect's."""
@@ -34,6 +37,9 @@ class _TypeKind(type):
 
 class Type(metaclass=_TypeKind):
     """`ir.Type.parse("!llvm.ptr<1>")`."""
+
+
+ambient.install()
 
 
 def __getattr__(name: str) -> Any:

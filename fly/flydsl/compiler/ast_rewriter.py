@@ -6,6 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fly.flydsl.numbers.raw import lift
+
 
 class ASTRewriter:
     """`ASTRewriter.transform(function)` is the function."""
@@ -61,6 +63,19 @@ class ReplaceIfWithDispatch:
             ],
         )
         return packed(found)
+
+    @staticmethod
+    def scf_ifexp_dispatch(
+        cond: Any, then_fn: Callable[[], Any], else_fn: Callable[[], Any], **_: Any
+    ) -> Any:
+        """One of two values, by a condition that may be dynamic: `a if cond else b`."""
+        return ReplaceIfWithDispatch.scf_if_dispatch(
+            lift(cond),
+            lambda _: (then_fn(),),
+            lambda _: (else_fn(),),
+            result_names=("the value",),
+            result_values=(None,),
+        )
 
 
 def _values(result: Any, names: Sequence[str], before: list[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 | hint | here |
 |---|---|
 | `waves_per_eu` | the attribute `rocdl.waves_per_eu` of each kernel |
+| `maxnreg` | at most so many vector registers: LLVM's attribute `amdgpu-num-vgpr` of each kernel |
 | `fast_fp_math`, `unsafe_fp_math` | fast-math flags of all operations |
 | `fastmath` | the flags that it names |
 | `llvm_options` | options of code generation: `-NAME=VALUE` |
@@ -19,7 +20,7 @@ from fly_common.errors import UsageError
 from fly_common.record import record
 from fly_trace.values.fast_math import FLAGS, FastMathFlags
 
-KNOWN = ("waves_per_eu", "fast_fp_math", "unsafe_fp_math", "fastmath", "llvm_options")
+KNOWN = ("waves_per_eu", "maxnreg", "fast_fp_math", "unsafe_fp_math", "fastmath", "llvm_options")
 
 
 class _Current(threading.local):
@@ -34,13 +35,14 @@ class Hints:
     """`fastmath` are flags, separated by commas; `options` are words for code generation."""
 
     waves_per_eu: int = 0
+    registers: int = 0
     fastmath: str | None = None
     options: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
         """Identifies what tracing makes of them."""
-        return f"{self.waves_per_eu} {self.fastmath}"
+        return f"{self.waves_per_eu} {self.registers} {self.fastmath}"
 
 
 def merged(*all_: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,18 +89,25 @@ def _flags(given: Any) -> str:
     return ",".join(str(word) for word in words)
 
 
+def _count(given: Mapping[str, Any], name: str, what: str) -> int:
+    """A hint that is a number; 0 if it is not given."""
+    number = given.get(name) or 0
+    if not isinstance(number, int) or isinstance(number, bool) or number < 0:
+        raise UsageError(f"{name} must be a number of {what}, not {number!r}")
+    return number
+
+
 def read(given: Mapping[str, Any]) -> Hints:
     """The hints as this project has them. UsageError for what is unknown."""
     if unknown := sorted(set(given) - set(KNOWN)):
         raise UsageError(
             f"there is no compile hint {', '.join(unknown)}", hint=f"hints: {', '.join(KNOWN)}"
         )
-    waves = given.get("waves_per_eu") or 0
-    if not isinstance(waves, int) or isinstance(waves, bool) or waves < 0:
-        raise UsageError(f"waves_per_eu must be a number of waves, not {waves!r}")
+    waves = _count(given, "waves_per_eu", "waves")
+    registers = _count(given, "maxnreg", "vector registers")
     fast = given.get("fastmath")
     if fast is None and (given.get("fast_fp_math") or given.get("unsafe_fp_math")):
         fast = "fast"
     options = given.get("llvm_options") or {}
     words = tuple(_option(name, value) for name, value in sorted(options.items()))
-    return Hints(waves, None if fast is None else _flags(fast), words)
+    return Hints(waves, registers, None if fast is None else _flags(fast), words)

@@ -4,35 +4,43 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from types import FunctionType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import FlyError, UsageError
 from fly_common.record import field, record
 from fly_trace.core import tracing
 from fly_trace.memory.structs import Record
+from fly_trace.session.raised import Raised
 from fly_trace.signatures.signature import Constant, ScalarType
 from fly_trace.values.dtypes import I64
 from fly_trace.values.scalars import Scalar
 
 from fly.call import arguments as reading
 from fly.call.arrays import is_array
+from fly.call.compiled import Compiled
 from fly.call.function import JitFunction
 from fly.call.host_options import DEFAULT
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
-from fly.flydsl.compiler import hints
+from fly.flydsl.compiler import hints, variables
+from fly.flydsl.compiler.artifacts import CompiledArtifact, MlirCompiler, through
 from fly.flydsl.compiler.jit_argument import DynamicArray, JitArgumentRegistry, PointerArgument
 from fly.flydsl.numbers.operators import NUMBERS, FlyDSLNumbers
 from fly.flydsl.runtime.device import get_rocm_arch
 from fly.flydsl.utils import env
 
-__all__ = ["CompiledFunction", "compile", "jit"]
+if TYPE_CHECKING:
+    from fly.chains.chain import Chain, Prefetch
+
+__all__ = ["CompiledFunction", "MlirCompiler", "compile", "jit"]
 
 
 @functools.cache
-def _fingerprint() -> str:
+def _flydsl_key() -> str:
+    """Identifies this package: a part of the key of each trace."""
     from fly_store import identity
 
     return identity.sources("fly.flydsl")
@@ -44,19 +52,26 @@ class Variant(JitFunction):
 
     rules: Any = NUMBERS
     words: str = ""
+    is_method: bool = False
+    last: Any = None
 
     @property
     def trace_words(self) -> str:
-        return f" flydsl {self.words} {_fingerprint()}"
+        return f" flydsl {self.words} {_flydsl_key()}"
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
         from fly.call.array_kinds import arrays_for
         from fly.flydsl.runtime.addresses import accessible
 
         given, types, viewed, addresses = self.read(arguments, named)
-        compiled, _ = self._compiled(types, self._chain(None))
-        if env.compile.compile_only:
+        compiled = self.artifact(types, self._chain(None)).compiled
+        if env.compile.compile_only or compiled is None:
             return None
+        if not isinstance(compiled, Compiled):
+            raise UsageError(
+                f"MlirCompiler.compile has been replaced, and made no code of {self.name}",
+                hint="set COMPILE_ONLY=1 to compile only",
+            )
         from fly_run.launch import readers
         from fly_run.launch.execution import run
 
@@ -80,6 +95,8 @@ class Variant(JitFunction):
         that annotations leave open, and addresses of memory among them."""
         parameters = reading.signature.parameters_of(self.function)
         values = reading.by_name(self.name, parameters, arguments, named)
+        # Of a method, the object is known while tracing.
+        owned = next(iter(parameters), None) if self.is_method else None
         pointers: dict[str, PointerArgument] = {}
         records: dict[str, Constant] = {}
         plain: dict[str, Any] = {}
@@ -91,6 +108,9 @@ class Variant(JitFunction):
                 pointers[name] = value
                 continue
             if isinstance(value, Record):
+                records[name] = Constant(value)
+                continue
+            if name == owned and not is_array(value):
                 records[name] = Constant(value)
                 continue
             if is_array(value):
@@ -113,13 +133,40 @@ class Variant(JitFunction):
         ]
         return given, types, viewed, addresses
 
+    def artifact(self, types: Mapping[str, Any], chosen: Chain) -> CompiledArtifact:
+        """What is made for these types, which becomes the last one that was."""
+        with variables.applied():
+            made: Any = self._compiled(types, chosen)
+        self.last = made[1], made[0]
+        return made[0]
+
+    def _built(self, chosen: Chain, module: bytes, prefetch: Prefetch) -> Any:
+        if self._is_idle(module):
+            return CompiledArtifact(None, module)
+        with through(chosen, prefetch):
+            made = MlirCompiler.compile(module, arch=chosen.target, func_name=self.name)
+        return CompiledArtifact(made, module)
+
+    def _is_idle(self, module: bytes) -> bool:
+        """Whether a function launches nothing, calls nothing and returns nothing."""
+        return not re.search(rb"\bgpu\.func\b|\bfly\.call\b|\bfly\.results\b", module)
+
+    def _traced(
+        self, given: Mapping[str, Any], chosen: Chain, what: str, working: Callable[[], None]
+    ) -> bytes:
+        if env.runtime.enable_cache:
+            return super()._traced(given, chosen, what, working)
+        working()
+        return self._traced_for(given, chosen)
+
     def _compile(
         self, arguments: tuple[Any, ...], named: dict[str, Any], signature: str | None, chosen: Any
     ) -> Any:
         if signature is not None or (not arguments and not named):
-            return super()._compile(arguments, named, signature, chosen)
+            made: Any = super()._compile(arguments, named, signature, chosen)
+            return made.compiled
         _, types, _, _ = self.read(arguments, named)
-        return self._compiled(types, chosen)[0]
+        return self.artifact(types, chosen).compiled
 
 
 @record(frozen=False, eq=False)
@@ -128,23 +175,39 @@ class FlyDSLFunction(JitFunction):
 
     rules: Any = NUMBERS
     compile_hints: dict[str, Any] = field(default_factory=dict)
-    owner: Any = None
+    is_method: bool = False
     _variants: dict[Any, Variant] = field(default_factory=dict, repr=False)
+    # The key and the CompiledArtifact of the last call, and all artifacts by their keys.
+    _last_compiled: Any = None
+    _mem_cache: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.is_method = True
 
     def __get__(self, owner: Any, kind: Any = None) -> Any:
         """As an attribute of an object: its first parameter is the object."""
         if owner is None:
             return self
-        return functools.partial(_called_as_method, self, owner)
+        return functools.partial(self, owner)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         if tracing.active() is not None:
             return super().__call__(*arguments, **named)
         try:
-            return self.variant().run(arguments, named)
+            chosen = self.variant()
+            result = chosen.run(arguments, named)
+            self._last_compiled = chosen.last
+            return result
+        except Raised as error:
+            raise _own(error) from None
         except FlyError as error:
             hide_frames(error)
             raise error
+
+    @property
+    def _call_state_cache(self) -> dict[Any, Any]:
+        """What calls are prepared with: a call of each kind reads the artifacts themselves."""
+        return self._mem_cache
 
     @property
     def func(self) -> Any:
@@ -154,18 +217,22 @@ class FlyDSLFunction(JitFunction):
     def variant(self) -> Variant:
         """The function for the current target and hints."""
         given = hints.merged(self.compile_hints, hints.current())
-        chosen, target = hints.read(given), get_rocm_arch()
-        key = chosen, target
+        chosen, target, set_now = hints.read(given), get_rocm_arch(), variables.given()
+        is_free = env.compile.compile_only
+        key = chosen, target, set_now, is_free
         found = self._variants.get(key)
         if found is None:
             options = dict(self.options)
-            own = options["tuning"]
+            own = {**tuning.check(variables.options(set_now)), **options["tuning"]}
             extra = {"llc_options": [*own.get("llc_options", ()), *chosen.options]}
             options["tuning"] = {**own, **tuning.check(extra)} if chosen.options else own
             options["target"] = target
             found = Variant(self.function, self.name, options)  # type: ignore[arg-type]
-            found.rules = FlyDSLNumbers(chosen.fastmath, chosen.waves_per_eu)
-            found.words = f"{target} {chosen.text}"
+            found.rules = FlyDSLNumbers(
+                chosen.fastmath, chosen.waves_per_eu, chosen.registers, is_free
+            )
+            found.words = f"{target} {chosen.text} {is_free}"
+            found._kept, found.is_method = self._mem_cache, self.is_method
             self._variants[key] = found
         return found
 
@@ -174,19 +241,29 @@ class FlyDSLFunction(JitFunction):
         return self.variant().compile(*arguments, signature=signature, **named)
 
 
-def _called_as_method(function: FlyDSLFunction, owner: Any, *arguments: Any, **named: Any) -> Any:
-    if tracing.active() is not None:
-        return function(owner, *arguments, **named)
-    return function(owner, *arguments, **named)
+def _own(error: Raised) -> Raised:
+    """The error of an exception of the program that has ended a trace, of the exception's class
+    too: the program may catch it, and it names the line."""
+    found = error.__cause__
+    hide_frames(error)
+    kind = None if found is None else _raised_as(type(found))
+    if kind is None:
+        return error
+    made = kind.__new__(kind)
+    made.__dict__.update({**vars(found), **vars(error)})
+    made.args = error.args
+    return made
 
 
-# The names of FlyDSL's pull request 613 → this project's.
-PASSES = {
-    "llvm_pass_pipeline": "opt_pipeline",
-    "llvm_pass_plugins": "opt_plugins",
-    "llvm_codegen_passes": "insert",
-    "llvm_codegen_plugins": "llc_options",
-}
+@functools.cache
+def _raised_as(kind: type[BaseException]) -> type[Raised] | None:
+    """The class of errors that are exceptions of a class; None if there can be none."""
+    if issubclass(Raised, kind):
+        return None
+    try:
+        return type(kind.__name__, (Raised, kind), {"__module__": kind.__module__})
+    except TypeError:
+        return None
 
 
 def jit(function: Any = None, **keywords: Any) -> Any:
@@ -215,12 +292,14 @@ def _renamed(keywords: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in keywords.items():
         if value is None:
             continue
-        if name == "llvm_codegen_plugins":
-            made["llc_options"] = [f"-load={os.fspath(one)}" for one in _listed(value)]
-        elif name in PASSES:
-            made[PASSES[name]] = value if name == "llvm_pass_pipeline" else _listed(value)
-        else:
+        keyword = variables.PASSES.get(name)
+        if keyword is None:
             made[name] = value
+        elif name in variables.CONVERSIONS:
+            words = variables.CONVERSIONS[name](_listed(value))
+            made[keyword] = [*made.get(keyword, ()), *words]
+        else:
+            made[keyword] = value
     return made
 
 
@@ -233,22 +312,28 @@ class CompiledFunction:
 
     def __init__(self, function: FlyDSLFunction, given: Mapping[str, Any]):
         self._function, self._hints = function, dict(given)
+        self._artifact: CompiledArtifact = function._last_compiled[1]
 
     def __call__(self, *arguments: Any) -> Any:
         with hints.using(self._hints):
             return self._function(*arguments)
+
+    def export_to_c(self, file_path: str, file_name: str, function_prefix: str = "") -> None:
+        """Writes FILE_NAME.so, a library for C programs with this code, and its header FILE_NAME.h
+        to a folder. The functions are those of docs/c-libraries.md, not FlyDSL's."""
+        self._artifact.export_to_c(file_path, file_name, function_prefix)
 
 
 class _Compile:
     """`flyc.compile(function, *arguments)`, `flyc.compile[{"waves_per_eu": 2}](function, …)`."""
 
     def __init__(self, given: Mapping[str, Any] | None = None):
-        self._hints = dict(given or {})
+        self._compile_hints = dict(given or {})
 
     def __getitem__(self, given: Mapping[str, Any]) -> _Compile:
         if not isinstance(given, Mapping):
             raise TypeError(
-                f"flyc.compile[…] takes a dict of compile hints, not a {type(given).__name__}"
+                f"flyc.compile[…] expects a dict of compile hints, not a {type(given).__name__}"
             )
         return _Compile(given)
 
@@ -259,8 +344,8 @@ class _Compile:
             raise TypeError(
                 f"flyc.compile() takes a @flyc.jit function, not a {type(function).__name__}"
             )
-        if self._hints:
-            function.compile_hints = hints.merged(function.compile_hints, self._hints)
+        if self._compile_hints:
+            function.compile_hints = hints.merged(function.compile_hints, self._compile_hints)
         if not arguments:
             return function
         function(*arguments)

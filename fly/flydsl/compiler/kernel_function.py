@@ -33,6 +33,8 @@ class KernelFunction(_KernelFunction):
 
     @property
     def _known_block_size(self) -> Any:
+        if tracing.active() is None:
+            return None if self.block is None else list(self.block)
         return self._set.get("block", self.block)
 
     @_known_block_size.setter
@@ -121,8 +123,14 @@ class KernelLauncher:
         function; a value of None leaves one out. `cluster` is the number of blocks of a cluster
         along x, y and z, on targets that have clusters."""
         given = {**self._values, **(value_attrs or {})}
-        if waves := self._call.kernel.rules.waves_per_eu:
-            given["rocdl.waves_per_eu"] = waves
+        rules = self._call.kernel.rules
+        if rules.waves_per_eu:
+            given["rocdl.waves_per_eu"] = rules.waves_per_eu
+        if rules.registers:
+            own = list(given.get("passthrough") or ())
+            given["passthrough"] = [*own, ["amdgpu-num-vgpr", str(rules.registers)]]
+        if "passthrough" in given:  # which MLIR's conversion of kernels drops
+            given["fly.passthrough"] = given.pop("passthrough")
         if cluster is not None and tuple(cluster) != (1, 1, 1):
             x, y, z = (*cluster, 1, 1)[:3]
             given["rocdl.cluster_dims"] = f"{x},{y},{z}"
@@ -158,10 +166,30 @@ def _text(value: Any) -> str:
     return json.dumps(value) if isinstance(value, str) else str(value)
 
 
+def block_of(given: Any) -> tuple[int, int, int]:
+    """`known_block_size`, checked. TypeError or ValueError for what is none."""
+    if not isinstance(given, (list, tuple)):
+        raise TypeError(f"known_block_size is a sequence of 3 positive integers, not {given!r}")
+    if len(given) != 3:
+        raise ValueError(f"known_block_size has exactly 3 elements, not {len(given)}")
+    sizes = []
+    for one in given:
+        size = getattr(one, "number", one)
+        if not isinstance(size, int) or isinstance(size, bool):
+            raise TypeError(f"an element of known_block_size must be an int, not {one!r}")
+        if size < 1:
+            raise ValueError(f"an element of known_block_size must be positive, not {size}")
+        sizes.append(size)
+    x, y, z = sizes
+    return x, y, z
+
+
 def kernel(
     function: Any = None, *, name: str | None = None, known_block_size: Sequence[int] | None = None
 ) -> Any:
     """Makes a function a kernel: `@flyc.kernel`, `@flyc.kernel(known_block_size=(256, 1, 1))`."""
+
+    block = None if known_block_size is None else block_of(known_block_size)
 
     def make(plain: Any) -> KernelFunction:
         if not isinstance(plain, FunctionType):
@@ -169,10 +197,6 @@ def kernel(
                 f"@flyc.kernel decorates a function, not a {type(plain).__name__}",
                 place=locations.place(locations.here(2)),
             )
-        block = None
-        if known_block_size is not None:
-            x, y, z = (*(int(size) for size in known_block_size), 1, 1)[:3]
-            block = (x, y, z)
         return KernelFunction(plain, name or plain.__name__, block)
 
     return make if function is None else make(function)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import ctypes
 from typing import Any, Protocol, runtime_checkable
 
+from fly_trace.core.tracing import describe
 from fly_trace.memory.pointers import Pointer
-from fly_trace.memory.structs import align_of, loaded, size_of, stored
+from fly_trace.memory.structs import Array
 from fly_trace.values.scalars import Scalar
 
 from fly.flydsl.expr.typing import as_dsl_value, as_ir_value
 from fly.flydsl.numbers.raw import is_value, lower
+from fly.flydsl.structs import layout
 
 
 @runtime_checkable
@@ -34,6 +37,8 @@ def extract_to_ir_values(value: Any) -> list[Any]:
     own = getattr(value, "__extract_to_ir_values__", None)
     if own is not None:
         return list(own())
+    if isinstance(value, Array):
+        return [value.ptr]
     if is_value(value) or isinstance(value, Scalar):
         return [as_ir_value(value)]
     if isinstance(value, dict):
@@ -72,26 +77,54 @@ def get_ir_types(value: Any) -> list[Any]:
 
 def dsl_size_of(kind: Any) -> int:
     """The bytes that a value of a type takes in memory."""
-    own = getattr(kind, "__dsl_size_of__", None)
-    return own() if own is not None else size_of(kind)
+    return layout.size_of(kind)
 
 
 def dsl_align_of(kind: Any) -> int:
     """The alignment in memory of a type, in bytes."""
-    own = getattr(kind, "__dsl_align_of__", None)
-    return own() if own is not None else align_of(kind)
+    return layout.align_of(kind)
 
 
 def peek_from_ptr(kind: Any, ptr: Pointer) -> Any:
     """The value of a type at a pointer."""
-    own = getattr(kind, "__peek_from_ptr__", None)
-    return own(ptr) if own is not None else loaded(kind, ptr)
+    return layout.peek(kind, ptr)
 
 
 def poke_into_ptr(kind: Any, ptr: Pointer, value: Any) -> None:
     """Stores a value of a type at a pointer."""
-    own = getattr(kind, "__poke_into_ptr__", None)
+    layout.poke(kind, ptr, value)
+
+
+def cache_signature(value: Any) -> Any:
+    """What of an argument code is compiled for: of a number its type. TypeError for a value that is
+    no argument of a host function."""
+    own = getattr(value, "__cache_signature__", None)
     if own is not None:
-        own(ptr, value)
-    else:
-        stored(kind, ptr, value)
+        return own()
+    if isinstance(value, Scalar):
+        return value.dtype
+    raise TypeError(f"{describe(value)} has no cache signature: host functions don't take it")
+
+
+def c_abi_spec(value: Any) -> list[tuple[Any, Any]]:
+    """The slots of an argument in a call of C: pairs of a type of ctypes, and a function of the
+    value and an object of that type, which fills it. TypeError for a value that is no argument."""
+    own = getattr(value, "__c_abi_spec__", None)
+    if own is not None:
+        return own()
+    if isinstance(value, Scalar) and (kind := _CTYPES.get(value.dtype.name)) is not None:
+        return [(kind, _fill)]
+    raise TypeError(f"{describe(value)} has no C-ABI form: host functions don't take it")
+
+
+def _fill(value: Any, slot: Any) -> None:
+    slot.value = value.number
+
+
+_CTYPES = {
+    "bool": ctypes.c_bool,
+    **{f"i{bits}": getattr(ctypes, f"c_int{bits}") for bits in (8, 16, 32, 64)},
+    **{f"u{bits}": getattr(ctypes, f"c_uint{bits}") for bits in (8, 16, 32, 64)},
+    "f32": ctypes.c_float,
+    "f64": ctypes.c_double,
+}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import math
+import operator
 from typing import Any
 
 from fly_trace.core import tracing
@@ -36,6 +38,7 @@ from fly.flydsl.expr.utils.arith import (
 from fly.flydsl.numbers import promotion
 from fly.flydsl.numbers.operators import typed, wrapped
 from fly.flydsl.numbers.raw import RawScalar, RawVector, lift, raw_scalar
+from fly.flydsl.numbers.types import Index
 
 # What `fx` has of this module.
 __all__ = [
@@ -65,6 +68,7 @@ class RoundingMode:
     """The directions of `x.to(dtype, rounding_mode=…)`."""
 
     to_nearest_even, toward_zero = "to_nearest_even", "toward_zero"
+    to_nearest_away = "to_nearest_away"  # refused where it is used
     downward, upward = "downward", "upward"
 
 
@@ -78,7 +82,26 @@ _OPS = {
     "minimumf": (None, None, "arith.minimumf"),
     "ceildiv": ("arith.ceildivsi", "arith.ceildivui", None),
 }
-_FOLDED = {"max": max, "min": min, "ceildiv": lambda a, b: -(-a // b)}
+
+
+def _extreme(is_less: Any) -> Any:
+    """The greatest or least of two numbers: a NaN, if one is; 0.0 is greater than -0.0."""
+
+    def folded(a: Any, b: Any) -> Any:
+        if isinstance(a, float) and (math.isnan(a) or math.isnan(b)):
+            return math.nan
+        if a == b == 0 and isinstance(a, float):
+            return a if is_less(math.copysign(1, b), math.copysign(1, a)) else b
+        return a if is_less(b, a) else b
+
+    return folded
+
+
+_FOLDED = {
+    "max": _extreme(operator.lt),
+    "min": _extreme(operator.gt),
+    "ceildiv": lambda a, b: -(-a // b),
+}
 
 
 def _flat(operands: Any) -> list[Any]:
@@ -91,6 +114,8 @@ def _flat(operands: Any) -> list[Any]:
 def _promoted(name: str, operands: list[Any], fastmath: Any) -> Any:
     if not operands:
         raise ValueError(f"fx.{name} takes at least one operand")
+    if name in ("max", "min", "ceildiv"):
+        _check(name, [one.dtype for one in operands])
     types = [I32 if one.dtype is BOOL else one.dtype for one in operands]
     dtype = functools.reduce(promotion.common, types)
     kind = 2 if dtype.is_float else 1 if dtype.kind == "uint" else 0
@@ -107,6 +132,8 @@ def _promoted(name: str, operands: list[Any], fastmath: Any) -> Any:
         numbers = [dtype(one) for one in operands]
         if all(one.number is not None for one in numbers) and name in _FOLDED:
             made = functools.reduce(_FOLDED[name], [one.number for one in numbers])
+            if name == "ceildiv" and made > dtype.range[1]:
+                raise OverflowError(f"fx.ceildiv: {made} does not fit in {dtype.title}")
             return Scalar(dtype, number=wrapped(made, dtype))
         builder = tracing.current(f"fx.{name}")
         ops, values = Elementwise(builder), [builder.ssa(one) for one in numbers]
@@ -115,6 +142,19 @@ def _promoted(name: str, operands: list[Any], fastmath: Any) -> Any:
     if vectors:
         return (RawVector if raw else Vector)(made, shape, dtype)
     return raw_scalar(dtype, made) if raw else Scalar(dtype, made)
+
+
+def _check(name: str, types: list[Any]) -> None:
+    """Refuses types that the function does not take."""
+    for dtype in types:
+        if dtype is Index:
+            tracing.refuse(f"fx.{name} does not support Index", "convert it to fx.Int64")
+        if dtype.is_narrow:
+            tracing.refuse(f"fx.{name} does not support the narrow storage float {dtype.title}")
+        if name == "ceildiv" and dtype.is_bool:
+            tracing.refuse("fx.ceildiv does not support Boolean", "convert it to fx.Int32")
+        if name == "ceildiv" and dtype.is_float:
+            tracing.refuse(f"fx.ceildiv requires integer operands, not {dtype.title}")
 
 
 def _function(name: str, text: str) -> Any:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_trace.core import tracing
 from fly_trace.expr import gpu as _language
 from fly_trace.expr.gpu import *  # noqa: F403  # type: ignore[assignment]
-from fly_trace.memory.shared_memory import SharedAllocator as SharedAllocator
 from fly_trace.values.dtypes import I32
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vectors import Vector
@@ -16,6 +16,7 @@ from fly.flydsl.numbers.operators import typed
 from fly.flydsl.numbers.raw import RawScalar, lift
 
 __all__ = [
+    "known_block_size",
     "num_warp_threads",
     "shuffle",
     "shuffle_down",
@@ -36,8 +37,6 @@ def block_id(dimension: Any = "x") -> Any:
 
 
 def _id(op: str, dimension: Any) -> Any:
-    from fly_trace.core import tracing
-
     builder = tracing.kernel(op)
     axis = dimension if isinstance(dimension, str) else str(dimension)
     return lift(builder.one(op, "index", dimension=builder.attribute(f"#gpu<dim {axis}>")))
@@ -85,6 +84,14 @@ def num_warp_threads() -> int:
     return get_warp_size()
 
 
+def known_block_size() -> tuple[int, int, int]:
+    """The block's size, of a launch that gives it as numbers of Python."""
+    builder = tracing.active()
+    if builder is None or builder.host or builder.known_block is None:
+        tracing.refuse("the launch has no compile-time block size", "use fx.block_dim")
+    return builder.known_block
+
+
 def smem_space(int: bool = False) -> Any:
     """The address space of shared memory: MLIR's attribute, or its number."""
     from fly_dialect.bindings import ir
@@ -98,4 +105,8 @@ lds_space = smem_space
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name == "SharedAllocator":
+        from fly.flydsl.expr.struct import SharedAllocator
+
+        return SharedAllocator
     return getattr(_dialect, name)

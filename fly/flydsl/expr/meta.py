@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,21 +28,35 @@ def capture_user_location() -> Any:
     return tracing.current("a location").locations.here()
 
 
+class _Options(threading.local):
+    """The options of the blocks around, the innermost last."""
+
+    found: tuple[dict[str, Any], ...] = ()
+
+
+_options = _Options()
+
+
 @contextlib.contextmanager
 def tracing_context(function: Any = None, **options: Any) -> Iterator[None]:
-    """Options for what is traced in the block: `fastmath`."""
-    unknown = set(options) - {"fastmath"}
-    if unknown:
-        raise TypeError(f"tracing_context takes fastmath, not {', '.join(sorted(unknown))}")
-    if options.get("fastmath") is None:
-        yield
-        return
-    with fastmath(options["fastmath"]):
-        yield
+    """Options for what is traced in the block, by any name; `fastmath` are the flags of operations
+    on floats. One that is None hides that of a block around."""
+    before = _options.found
+    _options.found = (*before, options)
+    flags = options.get("fastmath")
+    is_traced = tracing.active() is not None
+    try:
+        with contextlib.nullcontext() if flags is None or not is_traced else fastmath(flags):
+            yield
+    finally:
+        _options.found = before
 
 
 def tracing_option(key: str, default: Any = None) -> Any:
-    """The value of an option in the current block."""
+    """The value of an option in the innermost block that has it."""
+    for options in reversed(_options.found):
+        if key in options:
+            return default if options[key] is None else options[key]
     builder = tracing.active()
     found = getattr(builder, "fastmath", None) if key == "fastmath" else None
     return default if found is None else found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import re
 from typing import Any
 
@@ -11,10 +12,12 @@ from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import count, nested, vector_ir
 from fly_trace.values.vectors import Vector as _Vector
+from fly_trace.values.vectors import VectorType
 
+from fly.flydsl.numbers.classes import filled
 from fly.flydsl.numbers.methods import vector_load
 from fly.flydsl.numbers.operators import typed
-from fly.flydsl.numbers.raw import RawVector, is_value, lift
+from fly.flydsl.numbers.raw import RawScalar, RawVector, is_value, lift
 from fly.flydsl.numbers.specs import (
     AddressSpace,
     CoordTensorType,
@@ -32,14 +35,18 @@ __all__ = [
     "LayoutType",
     "MemRefType",
     "PointerType",
+    "ReductionOp",
     "T",
     "Types",
     "Vector",
     "as_dsl_value",
     "as_ir_value",
     "as_numeric",
+    "full",
+    "full_like",
     "is_generic_address_space",
     "is_target_address_space",
+    "zeros_like",
 ]
 
 
@@ -70,8 +77,8 @@ class _VectorKind(type):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, _Vector)
 
-    def __subclasscheck__(cls, kind: type) -> bool:
-        return issubclass(kind, _Vector)
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return isinstance(kind, VectorType) or kind is cls or issubclass(kind, _Vector)
 
     def __call__(cls, value: Any, shape: Any = None, dtype: Any = None) -> _Vector:
         held = lift(value)
@@ -107,7 +114,7 @@ class Vector(metaclass=_VectorKind):
 
     @staticmethod
     def filled(shape: Any, fill_value: Any, dtype: DType) -> _Vector:
-        return _Vector.filled(shape, dtype(fill_value), dtype)
+        return filled(shape, fill_value, dtype)
 
     @staticmethod
     def filled_like(template: _Vector, fill_value: Any, dtype: DType | None = None) -> _Vector:
@@ -118,9 +125,38 @@ class Vector(metaclass=_VectorKind):
         return Vector.filled_like(template, 0, dtype)
 
     @staticmethod
+    def __construct_from_ir_values__(values: Any, exemplar: Any = None) -> _Vector:
+        """The vector of one value of MLIR, with the shape and the type of an exemplar."""
+        held = lift(values[0])
+        if isinstance(exemplar, _Vector):
+            return _Vector(held.value, exemplar.shape, exemplar.dtype)
+        return held
+
+    @staticmethod
     def load(result_type: Any, memref: Any, indices: Any) -> _Vector:
         """A vector of a memref of MLIR."""
         return vector_load(memref, indices, result_type)
+
+
+class ReductionOp(enum.StrEnum):
+    """The operations of `Vector.reduce` and `fx.coop`."""
+
+    ADD, MUL, MAX, MIN = "add", "mul", "max", "min"
+
+
+def full(shape: Any, fill_value: Any, dtype: DType) -> _Vector:
+    """A vector with all elements equal to `fill_value`."""
+    return filled(shape, fill_value, dtype)
+
+
+def full_like(template: _Vector, fill_value: Any, dtype: DType | None = None) -> _Vector:
+    """A vector with a template's shape and all elements equal to `fill_value`."""
+    return Vector.filled_like(template, fill_value, dtype)
+
+
+def zeros_like(template: _Vector, dtype: DType | None = None) -> _Vector:
+    """A vector with a template's shape and all elements 0."""
+    return Vector.filled_like(template, 0, dtype)
 
 
 def is_generic_address_space(address_space: Any, expected: Any) -> bool:
@@ -162,8 +198,8 @@ def as_dsl_value(value: Any, exemplar: Any = None) -> Any:
         return exemplar.dtype(held)
     if isinstance(exemplar, DType):
         return exemplar(held)
-    if isinstance(held, Scalar):
-        return Scalar(held.dtype, held.value, held.number)
+    if isinstance(held, RawScalar):
+        return Scalar(held.dtype, held.value)
     if isinstance(held, RawVector):
         return _Vector(held)
     return held
@@ -178,7 +214,8 @@ def __getattr__(name: str) -> Any:
     """The rest is the language's: element types, annotations, layouts, tiles, …"""
     if name.startswith("__"):
         raise AttributeError(name)
-    return getattr(_language, _RENAMED.get(name, name))
+    if name in ("Align", "Array"):
+        from fly.flydsl.structs import arrays
 
-
-_RENAMED: dict[str, str] = {}
+        return getattr(arrays, name)
+    return getattr(_language, name)

@@ -9,8 +9,10 @@ from typing import Any
 from fly_dialect.types import MemRefSpec, PtrSpec
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
+from fly_trace.layouts.int_tuples import Extent
 from fly_trace.memory.pointers import Pointer
 from fly_trace.memory.structs import Record
+from fly_trace.signatures.annotations import Constexpr
 from fly_trace.values.conversion import bitcast as scalar_bitcast
 from fly_trace.values.dtypes import BOOL, DType, named
 from fly_trace.values.elementwise import Elementwise
@@ -21,7 +23,7 @@ from fly_trace.values.vector_arithmetic import spread
 from fly_trace.values.vectors import Vector, VectorType
 
 from fly.flydsl.numbers import promotion
-from fly.flydsl.numbers.operators import typed, wrapped
+from fly.flydsl.numbers.operators import NUMBERS, typed, wrapped
 from fly.flydsl.numbers.raw import RawScalar, RawVector, lift, lower, raw_scalar, type_of
 from fly.flydsl.numbers.types import Index, dtype_of, ir_type, vector_parts
 
@@ -98,7 +100,11 @@ def _math(name: str) -> Any:
 
 def select(self: Any, true_value: Any, false_value: Any) -> Any:
     """`true_value` where this is true (not 0), else `false_value`; both are computed."""
-    condition = self if self.dtype is BOOL else self != 0
+    if not isinstance(self, Vector) and self.dtype is not BOOL and self.number is not None:
+        self = BOOL(self)
+    condition: Any = self if self.dtype is BOOL else self != 0
+    if isinstance(self, Vector) and condition is not self:
+        self = condition
     a, b = (typed(lift(one)) for one in (true_value, false_value))
     if isinstance(self, Vector):
         dtype = promotion.common(a.dtype, b.dtype)
@@ -192,6 +198,7 @@ _METHODS = {
     "select": select,
     "shuffle_xor": shuffle_xor,
     "shrui": shrui,
+    "get_name": lambda self: lower(self).get_name(),
     **{name: _math(name) for name in ("exp2", "rsqrt")},
     **{name: _binary(f"arith.{name}") for name in ("addf", "maximumf", "minimumf")},
     **{
@@ -226,6 +233,20 @@ def _numpy(self: DType) -> Any:
     return np.dtype(row.numpy) if row is not None and row.numpy else None
 
 
+class Answer(int):
+    """A bool that may be called, as FlyDSL's methods are: `x.is_static`, `x.is_static()`."""
+
+    def __call__(self) -> bool:
+        return bool(self)
+
+    def __repr__(self) -> str:
+        return repr(bool(self))
+
+
+def _is_static(self: Any) -> Answer:
+    return Answer(self.number is not None)
+
+
 _PROPERTIES = {
     DType: {
         "ir_type": ir_type,
@@ -236,7 +257,15 @@ _PROPERTIES = {
     },
     VectorType: {"ir_type": ir_type},
     Scalar: {"type": type_of, "signed": lambda self: _SIGNS[self.dtype.kind]},
-    Vector: {"type": type_of, "element_type": lambda self: self.dtype},
+    Vector: {
+        "type": type_of,
+        "element_type": lambda self: self.dtype,
+        "signed": lambda self: bool(_SIGNS[self.dtype.kind]),
+    },
+    Constexpr: {
+        "__extract_to_ir_values__": lambda self: list,
+        "__get_ir_types__": lambda self: list,
+    },
     DialectValue: {"type": type_of},
 }
 
@@ -249,10 +278,13 @@ def _fields_of(kind: Any) -> Any:
 
 
 def _install() -> None:
+    tracing.OUTSIDE.rules = NUMBERS  # type: ignore[assignment]
     for spec in (PtrSpec, MemRefSpec):
         spec.element_type = property(_element)  # type: ignore[union-attr]
         spec.address_space = property(lambda self: self.space)  # type: ignore[union-attr]
     Pointer.llvm_ptr = property(_llvm_ptr)  # type: ignore[attr-defined]
+    Extent.get_static_leaf_int = property(int)  # type: ignore[attr-defined]
+    Scalar.is_static = property(_is_static)  # type: ignore[assignment]
     setattr(Record, "__cache_signature__", _fields_of)  # noqa: B010
     for kind in (Scalar, Vector):
         for name, method in _METHODS.items():

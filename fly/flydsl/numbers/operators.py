@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import Any
+from typing import Any, ClassVar
 
+from fly_common.errors import InputError
 from fly_common.record import record
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.layouts.int_tuples import Extent
-from fly_trace.values import conversion, fast_math
+from fly_trace.values import conversion, fast_math, vector_arithmetic
 from fly_trace.values.dtypes import BOOL, F32, F64, I32, DType, rounded
 from fly_trace.values.elementwise import PREDICATES, Elementwise
 from fly_trace.values.promotion import default
@@ -42,6 +43,16 @@ _OPS = {
     "pow": ("math.ipowi", "math.ipowi", "math.powf"),
 }
 _NUMBERS = (bool, int, float)
+
+
+class FlyDSLError(InputError, TypeError, ValueError, RuntimeError):
+    """An error of a function that is traced. FlyDSL raises one of these for the same mistake, and
+    programs catch it."""
+
+
+class FlyDSLIndexError(FlyDSLError, IndexError):
+    """An element that a vector doesn't have. No other error is an IndexError, which ends a loop of
+    Python's over an object's items."""
 
 
 def _remainder(a: Any, b: Any) -> Any:
@@ -90,10 +101,15 @@ def typed(value: Any) -> Any:
 @record
 class FlyDSLNumbers:
     """See `fly_trace.core.rules.Rules`. `fastmath` are the flags of all operations on floats,
-    `waves_per_eu` is what kernels ask for (0: nothing)."""
+    `waves_per_eu` and the most `registers` are what kernels ask for (0: nothing), `is_free` is for
+    programs that are only traced."""
 
+    error: ClassVar[type[InputError]] = FlyDSLError
+    merges_reordered: ClassVar[bool] = True
     fastmath: str | None = None
     waves_per_eu: int = 0
+    registers: int = 0
+    is_free: bool = False
 
     def begin(self, builder: Any) -> None:
         if self.fastmath is not None and not builder.host:
@@ -169,6 +185,42 @@ class FlyDSLNumbers:
         if isinstance(value, RawScalar):
             value = Scalar(value.dtype, value.value)
         return conversion.convert(value, dtype)
+
+    def to(
+        self,
+        value: Any,
+        dtype: Any,
+        *,
+        rounding: str | None = None,
+        saturate: bool = False,
+        rounding_mode: str | None = None,
+    ) -> Any:
+        """`x.to(dtype)`. A rounding mode is for floats that become narrower; one that becomes wider
+        is exact."""
+        if not isinstance(dtype, DType):
+            if getattr(dtype, "is_any_value", False):  # ir.Value
+                return value
+            tracing.refuse(f"`to` takes an element type, not {describe(dtype)}")
+        mode = rounding if rounding_mode is None else rounding_mode
+        if mode is None and not saturate:
+            if value.dtype is dtype:
+                return value
+            if isinstance(value, Vector):
+                return vector_arithmetic.convert(value, dtype)
+            return self.convert(value, dtype)
+        if mode is not None and getattr(value, "number", None) is not None:
+            tracing.refuse("a rounding mode takes a run-time value, not a constant")
+        if value.dtype is dtype:
+            return value
+        if mode is not None and not (value.dtype.is_float and dtype.is_float):
+            tracing.refuse(
+                f"a rounding mode is for float-to-float conversions, not {value.dtype.name} to"
+                f" {dtype.name}"
+            )
+        if dtype.bits > value.dtype.bits and not saturate:
+            mode = None
+        convert: Any = vector_arithmetic.convert if isinstance(value, Vector) else conversion.to
+        return convert(value, dtype, rounding=mode, saturate=saturate)
 
     def stored(self, value: Any, dtype: DType) -> Any:
         value = lift(value)
@@ -261,7 +313,6 @@ def _raw(operation: str, a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     """A float to the power of an integer."""
-    from fly_trace.values import vector_arithmetic
     from fly_trace.values.math_functions import fpowi
 
     if getattr(b, "number", None) is not None:

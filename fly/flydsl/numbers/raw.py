@@ -27,6 +27,7 @@ class RawScalar(Scalar):
     `arith`: both operands have one type, `>>` fills with zeros, divisions have a sign."""
 
     __slots__ = ()
+    is_number = False  # `isinstance(x, fx.Int32)`: it has no type of the language
 
     @property
     def described(self) -> str:

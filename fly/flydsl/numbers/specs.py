@@ -8,6 +8,7 @@ from typing import Any
 import fly_trace.expr as _language
 from fly_dialect.types import CoordTensorSpec, LayoutSpec, MemRefSpec, PtrSpec
 from fly_trace.core.dialect_value import DialectValue
+from fly_trace.values.dtypes import DType
 
 from fly.flydsl.numbers.raw import is_spec, spec_of
 from fly.flydsl.numbers.types import dtype_of, text_of
@@ -35,6 +36,8 @@ class PointerType(metaclass=_OfSpec):
 
     @staticmethod
     def get(elem_ty: Any, address_space: Any = "global", alignment: int | None = None) -> PtrSpec:
+        if not isinstance(elem_ty, (DType, str)) and not hasattr(elem_ty, "context"):
+            raise TypeError(f"a pointer is to a type of MLIR, not to {elem_ty!r}")
         element = text_of(elem_ty)
         dtype = dtype_of(element)
         natural = dtype.bytes if dtype is not None else 1

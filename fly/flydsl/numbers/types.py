@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fly_trace.values.dtypes import BOOL, EVERY, STORED, DType, Integer
+from fly_trace.values.dtypes import BOOL, EVERY, STORED, DType, Integer, element_type
 from fly_trace.values.vectors import VectorType
 
 if TYPE_CHECKING:
@@ -28,10 +28,12 @@ class _IndexKind(DType):
 
 
 # MLIR's index, without a sign in divisions and comparisons, as in FlyDSL.
-Index: Any = _IndexKind(
+Index: Any = element_type(
     "Index",
-    (Integer,),
-    {"__module__": __name__, "name": "index", "title": "Index", "kind": "uint", "bits": 64},
+    Integer,
+    __name__,
+    {"name": "index", "title": "Index", "kind": "uint", "bits": 64},
+    _IndexKind,
 )
 
 # By the text of the type of MLIR, whose integers have no sign: FlyDSL takes them as signed.

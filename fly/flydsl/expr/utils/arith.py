@@ -55,6 +55,11 @@ def constant(value: Any, *, type: Any = None, index: bool = False) -> Any:
     return raw_scalar(dtype, builder.constant(wrapped(value, dtype), dtype))
 
 
+def arith_const(value: Any, ty: Any = None) -> Any:
+    """A constant of a type of MLIR."""
+    return constant(value, type=ty)
+
+
 def constant_vector(element_value: Any, vector_type: Any) -> Any:
     """A vector of one number."""
     parts = vector_parts(vector_type)

@@ -336,7 +336,7 @@ def made_in(op: ir.Operation, leaf: Any) -> bool:
     """Whether a leaf is a dynamic value that is made in a region of `op`, and not before."""
     from fly_dialect.bindings import ir
 
-    value = getattr(leaf, "value" if isinstance(leaf, Scalar) else "ssa", None)
+    value = getattr(leaf, "ssa", None)
     if value is None:
         return False
     owner = value.owner

@@ -14,7 +14,7 @@ from fly_common.quoting import quoted
 from fly_common.record import record
 
 from fly_trace.control import object_fields
-from fly_trace.core import tracing
+from fly_trace.core import rules, tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe
 from fly_trace.effects.snapshots import Origin
@@ -135,7 +135,7 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
             ]
             _freeze(a, b)
             return _rebuilt(a, items)
-        if isinstance(a, dict) and list(a) == list(b):
+        if isinstance(a, dict) and (list(a) == list(b) or _is_reordered(a, b)):
             _freeze(a, b)
             return _joined({key: merge(a[key], b[key], join, path + part_of(a, key)) for key in a})
         if fields := fields_of(a):
@@ -151,6 +151,13 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
             if opened and (made := _merged_objects(a, b, join, path)) is not None:
                 return made
     raise Mismatch(a, b, path)
+
+
+def _is_reordered(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
+    """Whether two dictionaries differ in the order of their keys only, under rules that let the
+    first one's order be that of both."""
+    own = rules.current()
+    return own is not None and own.merges_reordered and a.keys() == b.keys()
 
 
 def _is_dynamic(value: Any) -> bool:

@@ -49,7 +49,6 @@ from fly_trace.values.scalars import Scalar
 
 # Re-exported for rewritten code.
 __all__ = [
-    "FlyError",
     "augmented",
     "call",
     "call_printf",
@@ -179,8 +178,9 @@ def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
 def is_(a: Any, b: Any) -> bool:
     """`a is b`. For dynamic values, only `is None` is allowed; by the rules of another language,
     which asks so for an argument that is not given, `is True` and `is False` too."""
+    own = rules.current()
     for value, other in ((a, b), (b, a)):
-        is_plain = other is None or (isinstance(other, bool) and rules.current() is not None)
+        is_plain = other is None or (own is not None and (own.is_free or isinstance(other, bool)))
         if isinstance(value, Scalar) and not is_plain:
             tracing.refuse(
                 f"`is` compares object identity, but {describe(value)} is a value", "use =="
@@ -211,9 +211,16 @@ def static_test(test: Any, span: Span) -> bool:
     return truth(test)
 
 
+def refusals() -> tuple[type[BaseException], ...]:
+    """The errors that a program can't catch: the kernel's own, and those under a dynamic
+    condition. They end the trace."""
+    own = rules.current()
+    return () if own is not None and own.is_free else (FlyError,)
+
+
 class context:
     """The context manager of a `with`: `__enter__` and `__exit__` are traced, and an error of the
-    kernel is never suppressed."""
+    kernel is not suppressed."""
 
     def __init__(self, manager: Any):
         self.manager = manager
@@ -225,7 +232,7 @@ class context:
         suppressed = call(self.manager.__exit__, kind, error, traceback)
         if dynamic(suppressed):
             tracing.refuse("__exit__ returns a dynamic value")
-        return truth(suppressed) and not isinstance(error, FlyError)
+        return truth(suppressed) and not isinstance(error, refusals())
 
 
 def returned(value: Any, names: Any) -> Any:

@@ -48,8 +48,8 @@ def mark(builder: Builder, types: Types, leaves: Iterable[Any], values: Iterable
     for at, (leaf, value) in enumerate(zip(leaves, values, strict=True)):
         if type(leaf) is int or type(leaf) is float:
             builder.weak[value] = Weak(types, at, leaf)
-        elif isinstance(leaf, Scalar) and leaf.value is not None and leaf.value in builder.weak:
-            builder.weak[value] = builder.weak[leaf.value]
+        elif isinstance(leaf, Scalar) and leaf.ssa is not None and leaf.ssa in builder.weak:
+            builder.weak[value] = builder.weak[leaf.ssa]
 
 
 def other_type(
@@ -59,7 +59,7 @@ def other_type(
     a wider one, or for an int a float of at least 32 bits, too."""
     weak: Weak | None = Weak(types, at, leaf)
     if isinstance(leaf, Scalar):
-        weak = builder.weak.get(leaf.value) if leaf.value is not None else None
+        weak = builder.weak.get(leaf.ssa) if leaf.ssa is not None else None
     if weak is None or builder.host or not isinstance(end, Scalar):
         return None
     if type(weak.number) not in (int, float):

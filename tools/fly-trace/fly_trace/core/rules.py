@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+from fly_common.errors import InputError
+
 from fly_trace.core import tracing
 
 if TYPE_CHECKING:
@@ -18,6 +20,14 @@ if TYPE_CHECKING:
 class Rules(Protocol):
     """What operators and conversions of Scalars and Vectors mean. Operands are Scalars, Vectors,
     numbers of Python, or anything that `convert` takes."""
+
+    # The class of errors of the functions that are traced.
+    error: type[InputError]
+    # For programs whose trace is all that they want: a host function may have what only kernels can
+    # do; functions may change objects from outside, and catch errors.
+    is_free: bool
+    # Whether a branch may leave a dictionary with its keys in another order than the other branch.
+    merges_reordered: bool
 
     def begin(self, builder: Any) -> None:
         """Called when a function is traced, with its builder, before any of its operations."""
@@ -35,6 +45,10 @@ class Rules(Protocol):
         """`dtype(value)`."""
         ...
 
+    def to(self, value: Any, dtype: Any, **how: Any) -> Any:
+        """`value.to(dtype)` of a Scalar or a Vector."""
+        ...
+
     def stored(self, value: Any, dtype: DType) -> Any:
         """What is stored for `value` to memory of `dtype`, or NotImplemented for what the
         language itself makes of it."""
@@ -44,4 +58,4 @@ class Rules(Protocol):
 def current() -> Rules | None:
     """The rules of the function that is being traced; None for the language's own."""
     builder = tracing.active()
-    return None if builder is None else builder.rules
+    return tracing.OUTSIDE.rules if builder is None else builder.rules

@@ -12,6 +12,9 @@ from fly_common.quoting import quoted
 from fly_trace.core import locations
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from fly_trace.core.rules import Rules
     from fly_trace.session.builder import Builder
 
 
@@ -32,19 +35,33 @@ def busy_address() -> int:
     return _busy.buffer_info()[0]
 
 
+class _Outside:
+    """The rules of numbers while nothing is traced: a frontend may set its own."""
+
+    rules: Rules | None = None
+
+
+OUTSIDE = _Outside()
+# Functions that give a builder while nothing is traced, or None: of a frontend whose programs may
+# build MLIR themselves.
+AMBIENT: list[Callable[[], Builder | None]] = []
+
+
 def active() -> Builder | None:
     """The builder of the function that is being traced, or None."""
-    return _state.builder
+    builder = _state.builder
+    if builder is None and AMBIENT:
+        return AMBIENT[0]()
+    return builder
 
 
 def current(what: str) -> Builder:
     """The current builder. Raises InputError if nothing is being traced."""
-    builder = _state.builder
+    builder = active()
     if builder is None:
-        raise InputError(
+        refuse(
             f"{what} has no value outside a kernel",
-            place=locations.place(locations.here(2)),
-            hint="use it in a function decorated with @fly.kernel or @fly.jit",
+            "use it in a function decorated with @fly.kernel or @fly.jit",
         )
     return builder
 
@@ -52,7 +69,7 @@ def current(what: str) -> Builder:
 def kernel(what: str) -> Builder:
     """The builder of a kernel. Raises InputError outside kernels."""
     builder = current(what)
-    if builder.host:
+    if builder.host and not (builder.rules and builder.rules.is_free):
         refuse(f"{what} can only be used in a kernel, not in the host function")
     return builder
 
@@ -78,5 +95,9 @@ def describe(value: Any) -> str:
 
 
 def refuse(message: str, hint: str | None = None, at: locations.Position | None = None) -> NoReturn:
-    """Raises InputError at `at`, or at the user's current position."""
-    raise InputError(message, place=locations.place(at or locations.here(2)), hint=hint)
+    """Raises InputError at `at`, or at the user's current position; in a function that has its own
+    rules, the error that these name."""
+    builder = active()
+    own = OUTSIDE.rules if builder is None else builder.rules
+    kind = InputError if own is None else own.error
+    raise kind(message, place=locations.place(at or locations.here(2)), hint=hint)

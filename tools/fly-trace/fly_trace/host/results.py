@@ -41,10 +41,9 @@ def _form(
         pairs = zip(result, known, strict=True)
         return builder.array([_form(builder, *pair, operands, at) for pair in pairs])
     said: dict[str, Any] = {}
-    if isinstance(result, Tensor) and (result.is_array or _is_flat(result)):
+    is_passed = isinstance(result, Tensor) and (result.is_array or _is_flat(result))
+    if is_passed or (isinstance(result, Scalar) and result.ssa is not None):
         operands.append(result.ssa)
-    elif isinstance(result, Scalar) and result.value is not None:
-        operands.append(result.value)
     elif isinstance(result, bool):
         said["value"] = ir.BoolAttr.get(result, builder.context)
     elif isinstance(result, int | Scalar) and not isinstance(number := _number(result), float):

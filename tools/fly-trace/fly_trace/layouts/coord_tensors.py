@@ -33,6 +33,7 @@ class CoordTensor(View):
 
     __slots__ = ()
     noun = "a coordinate tensor"
+    is_view = True  # `fx.Tensor(view)` takes it
 
     def made(self, builder: Builder) -> ir.Value:
         from fly_dialect.builders import ops

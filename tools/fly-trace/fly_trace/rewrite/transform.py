@@ -261,10 +261,9 @@ class Transformer(Expressions):
                 last = nodes.assign(name, nodes.call("undefined", ast.Constant(name)))
                 inner, name = [nodes.at(first, one), *inner, nodes.at(last, one)], held
             handlers.append(nodes.at(ast.ExceptHandler(caught, name, inner), one))
-        # The kernel's own errors, and those under a dynamic condition, end the trace.
-        refusal = ast.Attribute(ast.Name(nodes.CONTROL, ast.Load()), "FlyError", ast.Load())
         if handlers:
-            first = nodes.at(ast.ExceptHandler(refusal, None, [ast.Raise()]), handlers[0])
+            refused = nodes.call("refusals")
+            first = nodes.at(ast.ExceptHandler(refused, None, [ast.Raise()]), handlers[0])
             handlers.insert(0, first)
         new = ast.Try(body, handlers, self.block(node.orelse), self.block(node.finalbody))
         return nodes.at(new, node)

@@ -232,7 +232,7 @@ class Builder:
 
     def ssa(self, scalar: Scalar) -> ir.Value:
         """The SSA value of a scalar. Materializes a typed constant."""
-        if scalar.value is None:
+        if scalar.value is scalar.number:
             assert scalar.number is not None
             return self.constant(scalar.number, scalar.dtype)
         return scalar.value

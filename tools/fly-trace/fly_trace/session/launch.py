@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import inspect
 import operator
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
-from fly_common.record import record
+from fly_common.record import record, replace
 
 from fly_trace.core import locations, tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe
 from fly_trace.host.streams import ssa_of
 from fly_trace.layouts.views import linear
+from fly_trace.memory.structs import Record
 from fly_trace.memory.tensors import Tensor
 from fly_trace.session.decorators import KernelFunction
 from fly_trace.signatures import signature
@@ -57,6 +60,8 @@ class Argument:
 
     name: str
     value: Any
+    # The name and the value of the struct that has the argument as a field: `p.x` is of `p`.
+    struct: tuple[str, Any] | None = None
 
     @property
     def passed(self) -> bool:
@@ -67,6 +72,8 @@ class Argument:
     @property
     def key(self) -> Any:
         """The key for specialisation: arguments with different keys need different kernels."""
+        if self.struct is not None:
+            return (self.name, id(type(self.struct[1])), replace(self, struct=None).key)
         value = self.value
         if isinstance(value, Tensor):
             return ("tensor", value.dtype.name, value.spec, value.is_array, value.rank)
@@ -153,6 +160,7 @@ def prepare(
         Argument(name, _as_declared(builder, kernel, parameters[name], value))
         for name, value in bound.arguments.items()
     )
+    made = tuple(leaf for one in made for leaf in _leaves(builder, one))
     for one in made:
         if isinstance(one.value, Scalar) and not one.value.dtype.has_arrays:
             tracing.refuse(
@@ -160,6 +168,69 @@ def prepare(
                 "pass its halves as fx.Int64, and join them in the kernel",
             )
     return KernelCall(builder, module, kernel, made, locations.here())
+
+
+def _leaves(builder: Builder, argument: Argument) -> list[Argument]:
+    """A struct's fields as arguments of their own; any other argument alone."""
+    value = argument.value
+    fields = _fields(value, builder.rules is not None)
+    if fields is None:
+        if argument.struct is not None and isinstance(value, Scalar) and value.ssa is None:
+            return [replace(argument, value=Scalar(value.dtype, builder.ssa(value)))]
+        return [argument]
+    root = argument.struct or (argument.name, value)
+    return [
+        leaf
+        for name, one in fields.items()
+        for leaf in _leaves(builder, Argument(f"{argument.name}.{name}", one, root))
+    ]
+
+
+def _fields(value: Any, opened: bool) -> dict[Any, Any] | None:
+    """The parts of an argument that are passed one by one: the fields of a struct; with `opened`
+    also the items of a namespace, tuple, list or dictionary with dynamic values. None for another
+    argument."""
+    if isinstance(value, Record):
+        return {name: getattr(value, name) for name in type(value).__fly_fields__}
+    found: dict[Any, Any] | None = None
+    if type(value) is SimpleNamespace:
+        found = vars(value)
+    elif isinstance(value, (tuple, list)):
+        found = dict(enumerate(value))
+    elif type(value) is dict:
+        found = value
+    if found is None or not opened:
+        return None
+    is_dynamic = any(
+        Argument("", one).passed or _fields(one, True) is not None for one in found.values()
+    )
+    return found if is_dynamic else None
+
+
+def in_structs(arguments: Sequence[Argument], given: dict[str, Any]) -> dict[str, Any]:
+    """The values of a kernel's parameters, for those of its arguments."""
+    found: dict[str, Any] = {}
+    for one in arguments:
+        if one.struct is None:
+            found[one.name] = given[one.name]
+        elif one.struct[0] not in found:
+            found[one.struct[0]] = _joined(*one.struct, given)
+    return found
+
+
+def _joined(name: str, like: Any, given: dict[str, Any]) -> Any:
+    fields = None if name in given else _fields(like, True)
+    if fields is None:
+        return given[name]
+    made = {field: _joined(f"{name}.{field}", one, given) for field, one in fields.items()}
+    if isinstance(like, Record):
+        return like.with_fields(made)
+    if type(like) is SimpleNamespace:
+        return SimpleNamespace(**made)
+    if isinstance(like, dict):
+        return made
+    items = list(made.values())
+    return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
 
 
 def _as_declared(

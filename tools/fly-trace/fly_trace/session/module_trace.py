@@ -22,7 +22,14 @@ from fly_trace.memory.tensors import Access, Tensor
 from fly_trace.rewrite import return_of, rewritten, yield_of
 from fly_trace.session.builder import Builder
 from fly_trace.session.decorators import KernelFunction
-from fly_trace.session.launch import Argument, Attributes, KernelCall, attribute_of, prepare
+from fly_trace.session.launch import (
+    Argument,
+    Attributes,
+    KernelCall,
+    attribute_of,
+    in_structs,
+    prepare,
+)
 from fly_trace.session.op_locations import Locations
 from fly_trace.session.parameters import (
     description,
@@ -86,7 +93,7 @@ class ModuleTrace:
             "func.func", self.module.body, self.entry, list(passed), kinds, at, {}
         )
         constants = [kind.value for kind in types.values() if isinstance(kind, Constant)]
-        self.world = snapshots.of_function(function, constants)
+        self.world = self._reached(function, constants, None)
         builder = Builder(
             self.context,
             block,
@@ -124,7 +131,7 @@ class ModuleTrace:
                     place=places.place(call.at),
                     hint="add .launch(grid=…, block=…)",
                 )
-        if not calls and result is None and not _calls_library(op):
+        if not calls and result is None and not _calls_library(op) and self.rules is None:
             raise InputError(
                 f"the host function {function.__name__} does nothing: it launches no kernel, calls"
                 " no library function and returns nothing",
@@ -137,6 +144,12 @@ class ModuleTrace:
         op.attributes["arg_attrs"] = ir.ArrayAttr.get(
             [description(name, kind, arguments[name]) for name, kind in passed.items()]
         )
+
+    def _reached(self, function: Any, constants: Any, parent: Any) -> snapshots.Snapshot:
+        """What the function must not change."""
+        if self.rules is not None and self.rules.is_free:
+            return snapshots.Snapshot(snapshots.Origin.OUTSIDE, parent)
+        return snapshots.of_function(function, constants, parent)
 
     # -- kernels
 
@@ -154,7 +167,7 @@ class ModuleTrace:
         # Objects it can reach may have changed, such as the host function's variables.
         if known is None or any(known.seen.changed()):
             constants = [argument.value for argument in arguments if not argument.passed]
-            seen = snapshots.of_function(kernel.function, constants, self.world)
+            seen = self._reached(kernel.function, constants, self.world)
             symbol = self._symbol(kernel.name)
             accesses, shared = self._trace_kernel(
                 symbol, kernel, arguments, block, attributes, seen
@@ -214,7 +227,7 @@ class ModuleTrace:
                     accesses[argument.name] = access
             else:
                 given[argument.name] = value
-        result = _run(builder, kernel.function, given)
+        result = _run(builder, kernel.function, in_structs(arguments, given))
         if result is not None:
             error = InputError(
                 f"the kernel {kernel.name} returns a value",

@@ -45,7 +45,7 @@ def trace_function(
         signature = {**constants, **signature}
         function = function.function
     assert isinstance(function, FunctionType)
-    types = resolve(function, signature)
+    types = resolve(function, signature, rules is None or not rules.is_free)
     chosen = Target(target)
     try:
         text = _traced(function, types, name or function.__name__, chosen, locations, asked, rules)

@@ -88,7 +88,7 @@ class Tensor:
     def __new__(cls, view: Any, *_: Any, **__: Any) -> Any:
         if cls is not Tensor:
             return super().__new__(cls)
-        if not isinstance(view, Tensor):
+        if not isinstance(view, Tensor) and not getattr(view, "is_view", False):
             raise TypeError(f"fx.Tensor takes a tensor, not {quoted(view)}")
         return view
 

@@ -284,9 +284,12 @@ def definition(function: Any) -> locations.Position:
     return definition_of(function)
 
 
-def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, ParameterType]:
+def resolve(
+    function: Any, given: Mapping[str, ParameterType], launched: bool = True
+) -> dict[str, ParameterType]:
     """The type of every parameter, in order: the given type, checked against the annotation, or the
-    annotation's. UsageError names what is missing, unknown or contradictory."""
+    annotation's. UsageError names what is missing, unknown or contradictory, or what a launch can't
+    pass, if the function is `launched`."""
     parameters = parameters_of(function)
     for name in given:
         if name not in parameters:
@@ -294,10 +297,13 @@ def resolve(function: Any, given: Mapping[str, ParameterType]) -> dict[str, Para
                 f"{function.__name__} has no parameter {name!r}",
                 hint=f"its parameters are {', '.join(parameters) or 'none'}",
             )
-    return {
-        name: _passable(name, _resolve(function, parameter, given.get(name)))
+    found = {
+        name: _resolve(function, parameter, given.get(name))
         for name, parameter in parameters.items()
     }
+    if not launched:
+        return found
+    return {name: _passable(name, kind) for name, kind in found.items()}
 
 
 def _passable(name: str, kind: ParameterType) -> ParameterType:

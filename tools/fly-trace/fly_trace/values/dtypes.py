@@ -13,6 +13,8 @@ from fly_common.quoting import quoted
 from fly_numerics.element_types import ELEMENT_TYPES, ElementType
 from fly_numerics.small_floats import FORMATS
 
+from fly_trace.values.scalars import Scalar
+
 
 class PromotionError(TypeError):
     """Two types that cannot be combined, or a Python number that does not fit."""
@@ -29,13 +31,19 @@ class Family(type):
 class Numeric(metaclass=Family):
     """All types of numbers."""
 
+    __slots__ = ()
+
 
 class Integer(Numeric):
     """The integer types, without Boolean."""
 
+    __slots__ = ()
+
 
 class Float(Numeric):
     """The floating-point types."""
+
+    __slots__ = ()
 
 
 class DType(Family):
@@ -117,6 +125,19 @@ class DType(Family):
         return f"fx.{cls.title}"
 
 
+def _of_numbers_only(name: str) -> property:
+    """An attribute that a type's numbers have, and the type itself has not."""
+
+    def read(cls: DType) -> Any:
+        raise AttributeError(f"{cls!r} is a type: only its numbers have {name}")
+
+    return property(read)
+
+
+for _name in (*Scalar.__slots__, "ssa", "is_static"):
+    setattr(DType, _name, _of_numbers_only(_name))
+
+
 # The bits of a float's fraction, with the implicit one: integers up to 2**bits are exact.
 FRACTION_BITS = {"f16": 11, "bf16": 8, "f32": 24, "f64": 53}
 
@@ -145,10 +166,17 @@ def _title(row: ElementType) -> str:
 _BASES = {"bool": Numeric, "int": Integer, "uint": Integer, "float": Float}
 
 
+def element_type(
+    title: str, family: type, module: str, fields: dict[str, Any], kind: type[DType] = DType
+) -> DType:
+    """Makes an element type: its instances are Scalars, which `Scalar(dtype, …)` makes."""
+    return kind(title, (family, Scalar), {"__module__": module, "__slots__": (), **fields})
+
+
 def _made(row: ElementType) -> DType:
     title = _title(row)
     fields = {"name": row.name, "title": title, "kind": row.kind, "bits": row.bits}
-    made = DType(title, (_BASES[row.kind],), {"__module__": __name__, **fields})
+    made = element_type(title, _BASES[row.kind], __name__, fields)
     globals()[title] = made  # where pickle and others look a class up
     return made
 

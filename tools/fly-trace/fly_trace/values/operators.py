@@ -7,6 +7,7 @@ so the classes cannot refer to them.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -61,6 +62,17 @@ def ruled_unary(unary: Callable[[str, Any], Any]) -> Callable[[str, Any], Any]:
     return chosen
 
 
+def ruled_to(to: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for `x.to(…)`."""
+
+    @functools.wraps(to)
+    def chosen(self: Any, dtype: Any, **how: Any) -> Any:
+        own = rules.current()
+        return to(self, dtype, **how) if own is None else own.to(self, dtype, **how)
+
+    return chosen
+
+
 def _binary(operation: str, a: Any, b: Any) -> Any:
     if operation == "pow":
         return math_functions.power(a, b)
@@ -68,7 +80,7 @@ def _binary(operation: str, a: Any, b: Any) -> Any:
 
 
 install(Scalar, ruled(_binary), ruled_unary(arithmetic.unary))
-setattr(Scalar, "to", conversion.to)  # noqa: B010
+setattr(Scalar, "to", ruled_to(conversion.to))  # noqa: B010
 setattr(Scalar, "bitcast", conversion.bitcast)  # noqa: B010
 
 

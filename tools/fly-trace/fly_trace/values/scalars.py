@@ -8,25 +8,29 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_trace.core import tracing
-from fly_trace.values.dtypes import DType
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
     from fly_dialect.layouts.integers import Int
 
+    from fly_trace.values.dtypes import DType
+
 Number = bool | int | float
 
 
 class Scalar:
-    """A run-time value of one element type.
+    """A run-time value of one element type. Its class is that type: `type(x) is fx.Float32`.
 
-    `value` is the SSA value. It is None for a typed constant such as `fx.Float32(0)`, whose
-    `number` is materialized on use. Python's operators apply to it. Operations that need its value
+    `value` is the SSA value. For a typed constant such as `fx.Float32(0)` it is `number`, which is
+    materialized on use. Python's operators apply to it. Operations that need its value
     while tracing (`bool(x)`, `int(x)`, `len(x)`, use as a dictionary key) are refused.
     """
 
     __slots__ = ("dtype", "leaf", "number", "value")
     is_number = True  # `isinstance(x, fx.Float32)` asks for its dtype
+
+    def __new__(cls, dtype: DType, *_: Any, **__: Any) -> Scalar:
+        return object.__new__(dtype if cls is Scalar else cls)  # type: ignore[arg-type]
 
     def __init__(
         self,
@@ -36,7 +40,7 @@ class Scalar:
         leaf: Int | None = None,
     ):
         self.dtype = dtype
-        self.value = value
+        self.value: Any = number if value is None else value
         self.number = number
         self.leaf = leaf  # the type of an extent or coordinate: a fly_dialect Int
 
@@ -84,6 +88,11 @@ class Scalar:
     def with_value(self, value: ir.Value | None) -> Scalar:
         """A scalar of the same kind with another value."""
         return Scalar(self.dtype, value)
+
+    @property
+    def ssa(self) -> ir.Value | None:
+        """The SSA value; None for a typed constant."""
+        return None if self.value is self.number else self.value
 
     @property
     def is_static(self) -> bool:

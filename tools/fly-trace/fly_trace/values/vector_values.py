@@ -191,7 +191,8 @@ class Vector:
         `fastmath`: LLVM's flags; with `reassoc` the order is open."""
         kinds = REDUCTIONS.get(op.lower()) if isinstance(op, str) else None
         if kinds is None:
-            tracing.refuse(f"reduce takes {', '.join(REDUCTIONS)}, not {describe(op)}")
+            what = f"the unknown {quoted(op)}" if isinstance(op, str) else describe(op)
+            tracing.refuse(f"reduce takes {', '.join(REDUCTIONS)}, not {what}")
         if self.dtype.is_bool:
             tracing.refuse("a vector of bools can't be reduced", "convert it: v.to(fx.Int32)")
         conversion.checked(check_computes, self.dtype)
@@ -227,7 +228,7 @@ class Vector:
         full_shape = nested(shape)
         number = conversion.convert(fill_value, dtype)
         kind = vector_ir(dtype, count(full_shape))
-        if number.value is None and number.number is not None:
+        if number.number is not None and number.ssa is None:
             return Vector(builder.splat(number.number, dtype, kind), full_shape, dtype)
         return Vector(builder.one("vector.broadcast", kind, builder.ssa(number)), full_shape, dtype)
 

@@ -31,7 +31,7 @@ operators.install(
     operators.ruled(vector_arithmetic.binary),
     operators.ruled_unary(vector_arithmetic.unary),
 )
-setattr(Vector, "to", vector_arithmetic.convert)  # noqa: B010
+setattr(Vector, "to", operators.ruled_to(vector_arithmetic.convert))  # noqa: B010
 setattr(Vector, "select", vector_arithmetic.select)  # noqa: B010
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from fly_trace.control import carried_values
 from fly_trace.control.branches import Merging, branch, condition, dynamic, truth
 from fly_trace.control.calls import call, sequences
-from fly_trace.core import tracing
+from fly_trace.core import rules, tracing
 from fly_trace.effects import user_code
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL, I32
@@ -121,7 +121,7 @@ def contains(container: Any, item: Any) -> Any:
     kind = type(container)
     if kind is _VALUES:
         container, kind = list(container), list
-    elif kind in _HASHED and type(item) is Scalar and dynamic(item):
+    elif kind in _HASHED and isinstance(item, Scalar) and dynamic(item):
         container = [one for one in container if carried_values.is_number(one)]
         kind = list  # no other item or key can be equal to a number
     if kind not in (list, tuple):
@@ -136,8 +136,9 @@ def contains(container: Any, item: Any) -> Any:
 
 
 def bool_(*given: Any) -> Any:
-    """`bool(…)` of a dynamic value, or of an object whose `__bool__` returns one."""
-    if len(given) != 1:
+    """`bool(…)` of a dynamic value, or of an object whose `__bool__` returns one. Other rules of
+    numbers have no such bools."""
+    if len(given) != 1 or rules.current() is not None:
         return bool(*given)
     found = condition(given[0])
     return convert(found, BOOL) if dynamic(found) else bool(found)
@@ -145,7 +146,7 @@ def bool_(*given: Any) -> Any:
 
 def int_(*given: Any, **named: Any) -> Any:
     """`int(…)`: a dynamic integer is one, and a bool becomes one."""
-    if len(given) == 1 and not named and dynamic(given[0]):
+    if len(given) == 1 and not named and rules.current() is None and dynamic(given[0]):
         (value,) = given
         if value.dtype.is_bool:
             return convert(value, I32)

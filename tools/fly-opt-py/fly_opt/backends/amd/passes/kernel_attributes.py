@@ -22,6 +22,7 @@ class KernelAttributes(Pass):
     - `amdgpu-flat-work-group-size` on kernels: the block if it is static, otherwise the range that
       the hardware supports. It bounds the registers a wave may use.
     - `amdgpu-num-vgpr`: the vector registers, on a target of which LLVM can't use all.
+    - What `fly.passthrough` says of a kernel; it replaces those that are named here.
     - `uniform-work-group-size`: grids consist of whole blocks.
     - `denormal-fp-math`: denormals are preserved, as in NumPy. This is LLVM's default, but a front
       end may choose another.
@@ -66,15 +67,27 @@ def _mark(module: ir.Operation, target: Target) -> None:
         assert target.amd is not None
         if target.amd.generated_vgprs is not None:
             words["amdgpu-num-vgpr"] = str(target.amd.generated_vgprs)
+        kept = passed(function)
+        stated = {ir.ArrayAttr(one)[0].value for one in kept if isinstance(one, ir.ArrayAttr)}
         pairs = [
             ir.ArrayAttr.get([ir.StringAttr.get(key), ir.StringAttr.get(value)])
             for key, value in words.items()
+            if key not in stated
         ]
-        kept = (
-            list(function.attributes["passthrough"]) if "passthrough" in function.attributes else []
-        )
         function.attributes["passthrough"] = ir.ArrayAttr.get([*kept, *pairs])
         function.walk(promise)
+
+
+def passed(function: ir.Operation) -> list[ir.Attribute]:
+    """The attributes for LLVM that a function has: in `passthrough`, and for kernels, whose
+    conversion drops that, in `fly.passthrough`, which is removed."""
+    found: list[ir.Attribute] = []
+    for name in ("passthrough", "fly.passthrough"):
+        if name in function.attributes:
+            found += list(function.attributes[name])
+    if "fly.passthrough" in function.attributes:
+        del function.attributes["fly.passthrough"]
+    return found
 
 
 def _is_global(kind: ir.Type) -> bool:

@@ -1,0 +1,1 @@
+"""`flydsl.extension`: libraries on top of `flydsl.expr`, with a target's own forms."""

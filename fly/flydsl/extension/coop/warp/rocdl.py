@@ -1,0 +1,139 @@
+"""Reductions and scans of a wave's lanes by DPP, on gfx9: rows of 16 lanes, then the rows.
+
+Numbers of 32 bits are moved by one instruction. Other widths and other chips have the forms for any
+target.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fly_trace.gpu import lane_moves
+from fly_trace.values.dtypes import I32
+from fly_trace.values.scalars import Scalar
+
+from fly.flydsl._mlir.dialects import rocdl as _dialect
+from fly.flydsl.compiler.backends import current_target
+from fly.flydsl.expr.gpu import lane_id
+from fly.flydsl.extension.coop._common import combine, identity, number, resolve_warp_width, seed
+from fly.flydsl.extension.coop.warp import reduce as _reduce
+from fly.flydsl.extension.coop.warp import scan as _scan
+from fly.flydsl.numbers.types import ir_type
+
+__all__ = [
+    "warp_exclusive_scan",
+    "warp_inclusive_scan",
+    "warp_reduce",
+    "warp_scan",
+    "warp_scan_with_aggregate",
+]
+
+_ROW, _HALF, _WAVE = 16, 32, 64
+_ROW_HALF_MIRROR = 0x141  # the control of DPP: ISA of CDNA3, "Data Parallel Processing"
+
+
+def applies(value: Any) -> bool:
+    """Whether DPP moves the value."""
+    return (
+        current_target().arch.startswith("gfx9")
+        and isinstance(value, Scalar)
+        and value.dtype.bits == 32
+    )
+
+
+def _other_quad(value: Any) -> Any:
+    """A value of the other quad among 8 lanes: DPP has no exclusive or with 4, but a mirror."""
+    bits = value if value.dtype is I32 else value.bitcast(I32)
+    raw = bits.ir_value()
+    moved = I32(_dialect.update_dpp(ir_type(I32), raw, raw, _ROW_HALF_MIRROR, 15, 15, False))
+    return moved if value.dtype is I32 else moved.bitcast(value.dtype)
+
+
+def _inclusive(value: Any, op: str, width: int) -> Any:
+    neutral = identity(op, value.dtype)
+    for step in (1, 2, 4, 8):
+        if step < width:
+            lower = lane_moves.row_shifted(value, step, neutral)
+            if width < _ROW:  # the row has lanes of other groups
+                lower = (lane_id() % width >= step).select(lower, neutral)
+            value = combine(op, lower, value)
+    if width > _ROW:
+        value = combine(op, lane_moves.row_below(value, neutral), value)
+    if width > _HALF:
+        value = combine(op, lane_moves.half_below(value, neutral), value)
+    return value
+
+
+def _exclusive(inclusive: Any, op: str, width: int) -> Any:
+    neutral = identity(op, inclusive.dtype)
+    if width <= _ROW:
+        below = lane_moves.row_shifted(inclusive, 1, neutral)
+    else:
+        below = lane_moves.shifted(inclusive, neutral)
+    if width in (_ROW, _WAVE):
+        return below
+    return (lane_id() % width > 0).select(below, neutral)
+
+
+def warp_reduce(value: Any, op: str, *, width: int | None = None) -> Any:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_reduce width")
+    found = number(value)
+    if not applies(found):
+        return _reduce.warp_reduce(found, op, width=width)
+    if width == _WAVE:
+        return lane_moves.of_lane(_inclusive(found, op, width), _WAVE - 1)
+    offset = 1
+    while offset < width:
+        # From 4 on, all lanes of a quad have one value.
+        other = _other_quad(found) if offset == 4 else lane_moves.xor(found, offset)
+        found = combine(op, found, other)
+        offset *= 2
+    return found
+
+
+def warp_inclusive_scan(value: Any, op: str, *, width: int | None = None, init: Any = None) -> Any:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_inclusive_scan width")
+    found = number(value)
+    if not applies(found):
+        return _scan.warp_inclusive_scan(found, op, width=width, init=init)
+    return seed(_inclusive(found, op, width), op, init)
+
+
+def warp_exclusive_scan(value: Any, op: str, *, width: int | None = None, init: Any = None) -> Any:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_exclusive_scan width")
+    found = number(value)
+    if not applies(found):
+        return _scan.warp_exclusive_scan(found, op, width=width, init=init)
+    return seed(_exclusive(_inclusive(found, op, width), op, width), op, init)
+
+
+def warp_scan(
+    value: Any, op: str, *, width: int | None = None, init: Any = None
+) -> tuple[Any, Any]:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_scan width")
+    found = number(value)
+    if not applies(found):
+        return _scan.warp_scan(found, op, width=width, init=init)
+    inclusive = _inclusive(found, op, width)
+    return seed(inclusive, op, init), seed(_exclusive(inclusive, op, width), op, init)
+
+
+def warp_scan_with_aggregate(
+    value: Any, op: str, *, width: int | None = None, init: Any = None
+) -> tuple[Any, Any, Any]:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_scan_with_aggregate width")
+    found = number(value)
+    if not applies(found):
+        return _scan.warp_scan_with_aggregate(found, op, width=width, init=init)
+    inclusive = _inclusive(found, op, width)
+    exclusive = seed(_exclusive(inclusive, op, width), op, init)
+    if width == _WAVE:
+        total = lane_moves.of_lane(inclusive, _WAVE - 1)
+    else:
+        total = _scan.last_of(inclusive, width)
+    return seed(inclusive, op, init), exclusive, total

@@ -1,0 +1,1 @@
+"""FlyDSL's structs and unions: declarations, values, arrays, layouts in memory."""

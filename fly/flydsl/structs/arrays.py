@@ -1,0 +1,110 @@
+"""`fx.Array` and `fx.Align`: storable types with a number of elements, or an alignment."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from fly_trace.memory import structs as _language
+from fly_trace.memory.pointers import recast_iter
+from fly_trace.memory.structs import AlignType, ArrayType
+from fly_trace.values.dtypes import DType
+
+from fly.flydsl.structs import layout
+
+
+class StoredArray(ArrayType):
+    """`fx.Array[dtype, size, align]`."""
+
+    @property
+    def display_name(self) -> str:
+        return f"Array[{self.dtype.title}, {self.size}]"
+
+    def __dsl_size_of__(self) -> int:
+        return self.dtype.bytes_of(self.size)
+
+    def __dsl_align_of__(self) -> int:
+        return self.align
+
+    def __peek_from_ptr__(self, ptr: Any) -> _language.Array:
+        """The array at a pointer: its elements are read when they are used."""
+        return _language.Array(recast_iter(self.dtype, ptr))
+
+    def __poke_into_ptr__(self, ptr: Any, value: Any) -> None:
+        raise NotImplementedError(
+            "an array is written element by element, or through a view, not as a whole"
+        )
+
+
+class _ArrayKind(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, _language.Array)
+
+    def __getitem__(cls, items: Any) -> StoredArray:
+        given: tuple[Any, ...] = items if isinstance(items, tuple) else (items,)
+        if len(given) not in (2, 3):
+            raise TypeError(
+                "an array is declared as Array[dtype, size] or Array[dtype, size, align]"
+            )
+        dtype, size = given[0], given[1]
+        if not isinstance(dtype, DType):
+            raise TypeError(f"the element type of an Array is a Numeric subclass, not {dtype!r}")
+        align = given[2] if len(given) == 3 else dtype.bytes
+        for what, number in (("size", size), ("alignment", align)):
+            if not isinstance(number, int) or isinstance(number, bool) or number < 1:
+                raise TypeError(f"the {what} of an Array is a positive integer, not {number!r}")
+        return _array(dtype, size, align)
+
+
+@functools.cache
+def _array(dtype: DType, size: int, align: int) -> StoredArray:
+    return StoredArray(dtype, size, align)
+
+
+class Array(metaclass=_ArrayKind):
+    """`fx.Array[fx.Float32, 64]`: 64 consecutive elements."""
+
+
+class StoredAlign(AlignType):
+    """`fx.Align[type, n]`."""
+
+    @property
+    def dtype(self) -> Any:
+        return self.inner
+
+    @property
+    def display_name(self) -> str:
+        return f"Align[{layout.name_of(self.inner)}, {self.align}]"
+
+    def __dsl_size_of__(self) -> int:
+        return layout.size_of(self.inner)
+
+    def __dsl_align_of__(self) -> int:
+        return self.align
+
+    def __peek_from_ptr__(self, ptr: Any) -> Any:
+        return layout.peek(self.inner, ptr)
+
+    def __poke_into_ptr__(self, ptr: Any, value: Any) -> None:
+        layout.poke(self.inner, ptr, value)
+
+
+class Align:
+    """`fx.Align[fx.Int32, 16]`: the type, aligned to 16 bytes, a power of two."""
+
+    def __class_getitem__(cls, items: Any) -> StoredAlign:
+        if not isinstance(items, tuple) or len(items) != 2:
+            raise TypeError("an alignment is declared as Align[Type, N]")
+        inner, align = items
+        if type(align) is not int:
+            raise TypeError(f"the alignment of Align must be an int, not {align!r}")
+        if align < 1:
+            raise ValueError(f"an alignment is positive, not {align}")
+        if align & (align - 1):
+            raise ValueError(f"an alignment is a power of two, not {align}")
+        natural = layout.align_of(inner)
+        if align < natural:
+            raise ValueError(
+                f"{align} is smaller than natural alignment of {layout.name_of(inner)}, {natural}"
+            )
+        return StoredAlign(inner, align)

@@ -1,0 +1,160 @@
+"""fx.struct, fx.union, fx.Storage and the allocators."""
+
+from __future__ import annotations
+
+from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import fly.flydsl.compiler as flyc
+import fly.flydsl.expr as fx
+from fly.flydsl.compiler.protocol import cache_signature, dsl_align_of, dsl_size_of
+
+
+@fx.struct
+class Pair:
+    left: fx.Int32
+    right: fx.Float32
+
+
+@fx.struct
+class Nested:
+    pair: Pair
+    count: fx.Constexpr[int]
+    wide: fx.Align[fx.Int32, 16]
+
+
+@fx.union
+class Either:
+    halves: fx.Array[fx.Float16, 6]
+    word: fx.Int64
+
+
+@pytest.fixture(autouse=True)
+def target(monkeypatch) -> None:
+    monkeypatch.setenv("FLYDSL_GPU_ARCH", "gfx942")
+
+
+def test_values():
+    one = Pair(1, right=2.5)
+    assert one == Pair(1, 2.5)
+    assert hash(one) == hash(Pair(1, 2.5))
+    assert one != one.replace(left=3)
+    assert (type(one.left), type(one.right)) == (fx.Int32, fx.Float32)
+    assert one.__eq__(Nested) is NotImplemented
+    with pytest.raises(FrozenInstanceError):
+        one.left = 2
+    with pytest.raises(FrozenInstanceError):
+        del one.left
+    nested = Nested(pair=one, count=4, wide=7)
+    assert type(nested).__name__ == "Nested[count=4]"
+    assert type(nested) is type(nested.replace(wide=8)) is not type(nested.replace(count=5))
+    assert cache_signature(nested) == cache_signature(nested.replace(wide=8))
+    assert cache_signature(nested) != cache_signature(nested.replace(count=5))
+
+
+def test_layouts():
+    assert (dsl_size_of(Pair), dsl_align_of(Pair)) == (8, 4)
+    assert (dsl_size_of(Nested), dsl_align_of(Nested)) == (32, 16)
+    assert (dsl_size_of(Either), dsl_align_of(Either)) == (16, 8)
+    assert fx.Array[fx.Int32, 4] is fx.Array[fx.Int32, 4]
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "said"),
+    [
+        (lambda: Pair(1), TypeError, r"missing required field\(s\): right"),
+        (lambda: Pair(1, 2, 3), TypeError, r"expected 2 field\(s\), got 3"),
+        (lambda: Pair(1, 2, other=3), TypeError, r"unexpected field\(s\): other"),
+        (lambda: Pair(1, 2, left=3), TypeError, "multiple values for field 'left'"),
+        (lambda: Pair("x", 2), TypeError, "field 'left' expects Int32, got str"),
+        (lambda: Nested(Pair(1, 2), 1.5, 3), TypeError, "'count' expects int, got float"),
+        (lambda: Nested(3, 1, 3), TypeError, "'pair' expects Pair, got int"),
+        (lambda: Either(word=1), TypeError, "no value form"),
+        (lambda: fx.Struct["peek" : fx.Int32], ValueError, "'peek' is reserved"),
+        (lambda: fx.Struct["_x" : fx.Int32], ValueError, "must not start with underscore"),
+        (lambda: fx.Struct["a" : fx.Int32, "a" : fx.Int32], ValueError, "duplicate"),
+        (lambda: fx.Struct[()], ValueError, "at least one field"),
+        (lambda: dsl_size_of(fx.Boolean), TypeError, "sub-byte"),
+        (lambda: dsl_size_of(fx.Struct["t" : fx.Tensor]), TypeError, "Storable"),
+        (lambda: fx.Array[fx.Int32, 0], TypeError, "positive integer"),
+        (lambda: fx.Align[fx.Int32, 2], ValueError, "smaller than natural alignment"),
+        (lambda: fx.SharedAllocator(), RuntimeError, "made in a @kernel"),
+        (lambda: fx.Storage[Pair](None).other, AttributeError, "has no field 'other'"),
+        (lambda: fx.Storage[Nested](None).count, AttributeError, "compile-time only"),
+    ],
+)
+def test_what_is_refused(make: Any, kind: type[Exception], said: str):
+    with pytest.raises(kind, match=said):
+        make()
+
+
+@pytest.mark.parametrize("static", [True, False])
+def test_shared_memory(static: bool):
+    @flyc.kernel
+    def kernel(Out: fx.Tensor):
+        tid = fx.thread_idx.x
+        allocator = fx.SharedAllocator(static=static)
+        pairs = allocator.allocate(fx.Struct["a" : fx.Array[fx.Int32, 64], "last":Pair])
+        either = allocator.allocate(Either)
+        assert allocator.allocated_bytes == 264 + 8 - 8 + 16
+        pairs.peek().a[tid] = tid * 3
+        if tid == 0:
+            pairs.last.poke(Pair(40, 0.5))
+            either.halves.peek()[1] = fx.Float16(1.0)
+        fx.barrier()
+        value = pairs.last.peek()
+        bits = fx.Int32(either.word.peek())
+        Out[tid] = (
+            pairs.peek().a[63 - tid] + value.left + fx.Int32(value.right * 4.0) + (bits >> 16)
+        )
+
+    @flyc.jit
+    def launch(Out: fx.Tensor):
+        kernel(Out).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    out = np.zeros(64, np.int32)
+    launch(out)
+    wanted = (63 - np.arange(64)) * 3 + 42 + np.float16(1.0).view(np.int16)
+    assert out.tolist() == wanted.tolist()
+
+
+def test_a_second_allocator_is_refused():
+    @flyc.kernel
+    def kernel(Out: fx.Tensor):
+        fx.SharedAllocator()
+        fx.SharedAllocator()
+
+    @flyc.jit
+    def launch(Out: fx.Tensor):
+        kernel(Out).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    with pytest.raises(RuntimeError, match="Only one SharedAllocator"):
+        launch(np.zeros(1, np.int32))
+
+
+def test_kernels_take_structs_and_trees():
+    """Their dynamic values are arguments, their constants specialize the kernel."""
+
+    @flyc.kernel
+    def kernel(io: Any, nested: Nested, Out: fx.Tensor):
+        tid = fx.thread_idx.x
+        total = nested.pair.left
+        for _ in fx.range_constexpr(nested.count):
+            total = total + nested.wide
+        Out[tid] = io.A[tid] + io.more[0][tid] + io.more[1]["n"] + total
+
+    @flyc.jit
+    def launch(A: fx.Tensor, B: fx.Tensor, Out: fx.Tensor, n: fx.Int32, times: fx.Constexpr[int]):
+        io = SimpleNamespace(A=A, more=(B, {"n": n}))
+        nested = Nested(pair=Pair(n, 1.0), count=times, wide=n)
+        kernel(io, nested, Out).launch(grid=(1, 1, 1), block=(8, 1, 1))
+
+    a, b = np.arange(8, dtype=np.int32), np.full(8, 10, np.int32)
+    for times in (0, 3):
+        out = np.zeros(8, np.int32)
+        launch(a, b, out, 100, times)
+        assert out.tolist() == (a + b + 100 * (2 + times)).tolist()
