@@ -98,7 +98,7 @@ X, W = np.zeros((1, 4, 5, 5), np.float32), np.zeros((2, 4, 3, 3), np.float32)
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda: conv2d(X[0], W), "x has 3 dimensions and weight 4, not 4"),
+        (lambda: conv2d(X[0], W), "x and weight have 4 dimensions each, not 3 and 4"),
         (
             lambda: conv2d(X[:, :3], W),
             "x of shape (1, 3, 5, 5) and weight of shape (2, 4, 3, 3) ar",

@@ -6,7 +6,7 @@
 // RUN: fly-run --device emulator %t.hsaco arg0=%t.a.npy arg1=%t.b.npy arg2=7 2>&1 | FileCheck %s
 //
 // Its pipeline's text ends in MLIR's code generation. LLVM IR comes out instead.
-// RUN: bash -c 'fly-opt-py --passes "$(cat %S/Inputs/flydsl-pipeline.txt)" %s' | opt -S -O3 | fly-llc | fly-link -o %t.2.hsaco
+// RUN: xargs -0 -a %S/Inputs/flydsl-pipeline.txt -I PASSES fly-opt-py --passes PASSES %s | opt -S -O3 | fly-llc | fly-link -o %t.2.hsaco
 // RUN: fly-run --device emulator %t.2.hsaco arg0=%t.a.npy arg1=%t.b.npy arg2=7 2>&1 | FileCheck %s
 //
 // RUN: not fly-opt-py --passes 'builtin.module(gpu-module-to-binary)' %s 2>&1 | FileCheck --check-prefix=NONE %s
