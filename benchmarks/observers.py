@@ -95,7 +95,7 @@ def measure(work: Work, target: str, repeats: int) -> tuple[dict[str, float], in
 def main(repeats: int = 15, target: str = "gfx942", kernels: str = "") -> None:
     from emulator import chosen
 
-    for work in chosen(kernels):
+    for work in chosen(kernels, target):
         least, executed = measure(work, target, repeats)
         base = least[UNOBSERVED]
         told = [f"{UNOBSERVED} {base * 1e3:.2f} ms"]

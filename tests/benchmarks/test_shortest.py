@@ -49,7 +49,7 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "compile_time": (
         "--runs 1 --kernels vector_add",
-        {"vector_add      fly": rf"({NUMBER} \({NUMBER}–{NUMBER}\) +1\.00 *){{3}}"},
+        {"vector_add                      fly": rf"({NUMBER} \({NUMBER}–{NUMBER}\) +1\.00 *){{3}}"},
     ),
     "trace_locations": (
         "--runs 1",
@@ -89,8 +89,8 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
     "code_quality": (
         "",
         {
-            "vector_add      fly": r"([1-9]\d* +){2}(0 +){5}[1-9]\d*",
-            "preshuffle_gemm fly": r"([1-9]\d* +){2}(0 +){4}256 +[1-9]\d*",
+            "vector_add                      fly": r"([1-9]\d* +){2}(0 +){5}[1-9]\d*",
+            "preshuffle_gemm                 fly": r"([1-9]\d* +){2}(0 +){4}256 +[1-9]\d*",
             "none is": "5 % above",
         },
     ),

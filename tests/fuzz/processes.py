@@ -186,7 +186,8 @@ def _of_cache(data: bytes, generator: random.Random) -> Command:
     folder = Path(tempfile.mkdtemp(prefix="fly-fuzz-store-"))
     shutil.copytree(_store(), folder, dirs_exist_ok=True, symlinks=True)
     files = sorted(path for path in (folder / "store").rglob("*") if path.is_file())
-    chosen = generator.choice([path for path in files if path.parts[-3] in ("keys", "objects")])
+    kept = [path for path in files if path.parent.name in ("keys", "objects")]
+    chosen = generator.choice(kept)
     chosen.write_bytes(damaged(generator, chosen.read_bytes(), [data], text=False))
     words = (str(BIN / "python"), "-c", STORE_SCRIPT, "in.mlir")
     return Command((words,), (("in.mlir", corpus.mlir()[0]),), _expected(), folder)
