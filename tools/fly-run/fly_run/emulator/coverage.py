@@ -66,6 +66,8 @@ def _rdna_candidates(high: int, bits: Callable[[int], int]) -> Iterator[tuple[in
             yield bits(5), 0x04020100 | bits(27) & 0x0381C0E0, 0
         yield bits(5), 0x00020100 | bits(18) & 0x0001C0E0, 0
         yield from ((bits(5), source | 5 << 9 | 6 << 18, 0) for source in (0x104, 4))
+        if high < 0xD500:  # comparisons of vector registers, whose result is EXEC
+            yield 0x7E, 0x00020104, 0
     elif 0xC400 <= high < 0xC800 or 0xEC00 <= high < 0xF000:  # gfx12's memory, in three dwords
         for opcode in range(4):  # low bits of the opcode
             yield from ((opcode << 14 | base, 0, 0x1000) for base in (0x7C, 0))
