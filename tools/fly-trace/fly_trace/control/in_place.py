@@ -57,6 +57,7 @@ class Container:
             return {key: part(one) for key, one in value.items()}
         held = object_fields.read(value)
         self._check_others(held)
+        held = {name: one for name, one in held.items() if not self._is_default(name, one)}
         late = sorted(self.attributes.union(held).difference(self.order))
         return Fields(
             (name, part(one) if name in self.attributes else Held(one, contents))
@@ -65,9 +66,20 @@ class Container:
             if (one := held.get(name, MISSING)) is not MISSING or name in self.attributes
         )
 
+    def _is_default(self, name: str, value: Any) -> bool:
+        """Whether one inside has given the object an attribute of its class, and left it so."""
+        known = name in self.attributes or name in self.order or name in self.others
+        return not known and value is object_fields.default(self.value, name)
+
     def _check_others(self, held: dict[str, Any]) -> None:
         """Has a branch or loop carry what one inside it has changed."""
-        for name, before in self.others.items():
+        defaults = {
+            name: one
+            for name in held
+            if name not in self.attributes and name not in self.others
+            if (one := object_fields.default(self.value, name)) is not None
+        }
+        for name, before in {**defaults, **self.others}.items():
             if held.get(name, MISSING) is not before:
                 error = ContainerChanged(f"a branch or loop changes {self.name}.{name}")
                 error.container, error.name, error.attributes = self.value, self.name, (name,)

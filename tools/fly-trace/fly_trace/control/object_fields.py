@@ -68,11 +68,15 @@ def take_defaults(value: Any, names: Iterable[str]) -> None:
     `self.count += 1` does: a branch or loop carries the object's own."""
     held = read(value)
     for name in names:
-        if name in held:
-            continue
-        found = inspect.getattr_static(type(value), name, None)
-        if found is not None and not hasattr(type(found), "__get__"):
+        if name not in held and (found := default(value, name)) is not None:
             object.__setattr__(value, name, found)
+
+
+def default(value: Any, name: str) -> Any:
+    """The attribute of an object's class that the object has as long as it has none of its own;
+    None without one."""
+    found = inspect.getattr_static(type(value), name, None)
+    return None if hasattr(type(found), "__get__") else found
 
 
 def rebuilt(like: Any, fields: dict[str, Any]) -> Any:

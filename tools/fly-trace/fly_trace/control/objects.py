@@ -146,6 +146,8 @@ def check_entries(
         if _may_have_changed(builder, entry) and not _has_more(builder, entry):
             continue
         may_carry = entry.value is carried or id(entry.value) in builder.assigned
+        if entry.value is carried and entry.origin is Origin.CARRIED:
+            _refuse_copy(builder, entry, how, refuse)
         if not may_carry or entry.origin is not Origin.BEFORE:
             refuse(entry, how)
         shared.append(entry)
@@ -163,6 +165,21 @@ def check_entries(
                 for entry, names in zip(shared[1:], others, strict=True)
             )
             raise found from None
+
+
+def _refuse_copy(
+    builder: Builder, entry: Entry, how: str, refuse: Callable[[Entry, str], NoReturn]
+) -> None:
+    """Has a loop that carries a copy of a container carry the container itself."""
+    made = builder.copies.get(id(entry.value))
+    if made is None:
+        return
+    try:
+        refuse(entry, how)
+    except InputError as error:
+        found = _shared(error, entry)
+        found.container = made[1]
+        raise found from None
 
 
 def _attributes(entry: Entry) -> tuple[str, ...]:

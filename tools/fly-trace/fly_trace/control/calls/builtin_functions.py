@@ -121,7 +121,7 @@ def contains(container: Any, item: Any) -> Any:
     kind = type(container)
     if kind is _VALUES:
         container, kind = list(container), list
-    elif kind in _HASHED and isinstance(item, Scalar) and dynamic(item):
+    elif kind in _HASHED and isinstance(item, Scalar):
         container = [one for one in container if carried_values.is_number(one)]
         kind = list  # no other item or key can be equal to a number
     if kind not in (list, tuple):
