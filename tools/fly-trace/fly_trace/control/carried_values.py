@@ -430,7 +430,8 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
     types = [type(plain(one)) for one in (a, b)]
     other = f"and {shape_of(b)} {second}"
-    if isinstance(a, Held) or isinstance(b, Held):
+    same = types[0] in (list, dict) and shape_of(a) == shape_of(b)
+    if isinstance(a, Held) or isinstance(b, Held) or same:
         hint = "what is changed in place must be the same object on all paths"
         if types in ([list, list], [dict, dict]):
             other = f"and another one {second}"

@@ -242,6 +242,15 @@ def _read_iterator(value: Any) -> list[Any]:
             return []
 
 
+def _read_position(value: Any) -> list[Any]:
+    """What an iterator's `next` changes. One of a dictionary has its items only when it comes to
+    them, so that another item under the same key is no change of the iterator."""
+    if type(value) in _DICT_ITERATORS:
+        return [operator.length_hint(value)]
+    return _read_iterator(value)
+
+
+_DICT_ITERATORS = tuple(type(iter(view)) for view in ({}, {}.values(), {}.items()))
 _LIST_ITERATOR, _REVERSE_ITERATOR = type(iter([])), type(reversed([]))
 
 
@@ -254,5 +263,5 @@ def _members(read: Callable[[Any], list[Any]]) -> Callable[[Any], Members]:
     return lambda value: (("(…)", item) for item in read(value))
 
 
-ITERATOR = Kind(_read_iterator, _alike, None, _members(_read_iterator))
+ITERATOR = Kind(_read_position, _alike, None, _members(_read_iterator))
 GENERATOR = Kind(_read_generator, _alike, None, _members(_read_generator))
