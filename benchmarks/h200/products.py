@@ -25,7 +25,7 @@ from unittest.mock import patch
 import torch
 
 from h200.library import _argument, recorded
-from h200.page import put
+from h200.sections import commands
 
 IN_GRAPH, REPEATS, WARM_UP = 4, 30, 3
 CHECKED = 256  # rows of C
@@ -199,13 +199,6 @@ def on_host(call: Callable[[], Any]) -> float:
     return least * 1e6
 
 
-def run(folder: Path, path: Path) -> None:
-    """Measures, and writes the rows."""
-    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps({"about": about, "rows": measure(folder)}, indent=1) + "\n")
-
-
 def table(document: dict[str, Any]) -> str:
     """The rows, as Markdown."""
     about = ", ".join(document["about"].values())
@@ -233,16 +226,7 @@ def table(document: dict[str, Any]) -> str:
 
 
 def main(words: list[str]) -> int:
-    if words[:1] == ["prepare"] and len(words) == 2:
-        prepare(Path(words[1]))
-    elif words[:1] == ["run"] and len(words) == 3:
-        run(Path(words[1]), Path(words[2]))
-    elif words[:1] == ["table"] and len(words) == 2:
-        put(table(json.loads(Path(words[1]).read_text())))
-    else:
-        print(__doc__, file=sys.stderr)
-        return 2
-    return 0
+    return commands(words, __doc__, prepare, measure, table)
 
 
 if __name__ == "__main__":

@@ -49,8 +49,9 @@ class Fields(dict[str, Any]):
 
 
 class Held:
-    """A part that is not carried: it is the same object on all paths, or a list or dictionary whose
-    contents, of which `contents` has those of all by id, can be merged into another one."""
+    """A part of a container that is carried by itself, or not at all. It must be the same object on
+    all paths, unless it is a list or dictionary in `contents`, which has by `id` what the carried
+    containers hold on this path: then another one can be made of those of two paths."""
 
     __slots__ = ("contents", "value")
 
@@ -69,6 +70,7 @@ class Held:
 
 
 def plain(one: Any) -> Any:
+    """The object that stands for a part."""
     return one.value if isinstance(one, Held) else one
 
 
@@ -430,8 +432,8 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     shown = f"`{name}{mismatch.path}`" if name.isidentifier() else name + mismatch.path
     types = [type(plain(one)) for one in (a, b)]
     other = f"and {shape_of(b)} {second}"
-    same = types[0] in (list, dict) and shape_of(a) == shape_of(b)
-    if isinstance(a, Held) or isinstance(b, Held) or same:
+    alike = types[0] in (list, dict) and shape_of(a) == shape_of(b)
+    if isinstance(a, Held) or isinstance(b, Held) or alike:
         hint = "what is changed in place must be the same object on all paths"
         if types in ([list, list], [dict, dict]):
             other = f"and another one {second}"
