@@ -90,12 +90,13 @@ attributes #0 = {{ "target-cpu"="{cpu}" "amdgpu-flat-work-group-size"="256,256" 
 """
 
 
-def run_llvm(program: str, *arguments: str, data: bytes) -> bytes:
-    """Runs an LLVM program, using none of our code except the search for it."""
+def run_llvm(program: str, *arguments: str, data: bytes, stderr: bool = False) -> bytes:
+    """Runs an LLVM program, using none of our code except the search for it. Returns its output, or
+    its standard error."""
     done = subprocess.run(
         [toolchain.find_program(program), *arguments], input=data, capture_output=True, check=True
     )
-    return done.stdout
+    return done.stderr if stderr else done.stdout
 
 
 @pytest.fixture

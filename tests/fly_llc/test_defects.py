@@ -184,7 +184,7 @@ def test_at_level_0_there_is_no_such_pass(runs, llvm):
 
 
 def test_a_fixed_llvm(monkeypatch, runs):
-    monkeypatch.setattr(defects, "_llc_version", lambda: 24)
+    monkeypatch.setattr(defects, "llc_version", lambda: 24)
     compile(selects("gfx942"), Options())
     assert runs == ["obj"]
 

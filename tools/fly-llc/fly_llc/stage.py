@@ -155,7 +155,7 @@ def fingerprint(options: Options) -> str:
     from fly_store import identity
 
     untimed = replace(options, timeout=None)
-    parts = [f"fly-llc 4 {untimed} {identity.program('llc')}"]
+    parts = [f"fly-llc 5 {untimed} {identity.program('llc')}"]
     if options.changes_pipeline:
         from fly_llc.insertion import filters
 

@@ -80,7 +80,7 @@ def _may_have_struck(
     cpu, level = source.target.cpu, source.level
     if not _resolved(defect.possible)(output, "mir" if stop else emit, cpu):
         return False
-    if _llc_version() >= defect.fixed:
+    if llc_version() >= defect.fixed:
         return False
     if defect.machine_pass not in points.machine_passes(cpu, level):
         return False
@@ -90,7 +90,7 @@ def _may_have_struck(
 
 
 @functools.cache
-def _llc_version() -> int:
+def llc_version() -> int:
     """Returns llc's major version. It is cached in the content store, as `machine_passes` is."""
     from fly_common import toolchain
     from fly_store import identity

@@ -47,25 +47,58 @@ def generate(
 
     Without `stop`, and for IR, the command line is one that a user would type. With `verify`,
     LLVM's machine verifier runs after each pass, which is cheap compared with a separate run.
-    `meanwhile` is called while llc runs. Passes that would generate wrong code for this module
-    (`defects`) are left out, and a module on which llc crashes is tried once more in another form
-    (`crashes`).
+    `meanwhile` is called while llc runs. Passes that would generate wrong code for this module are
+    left out (`defects`) or get another input (`ir_defects`), and a module on which llc crashes is
+    tried once more in another form (`crashes`).
     """
     from fly_llc.codegen import points
 
-    done = _generate(source, emit, stop, verify, meanwhile)
+    source, done = _searched(source, emit, stop, verify, meanwhile)
     if done.signal is not None:
         from fly_llc.codegen import crashes
 
         other = crashes.scalarized(source)
-        again = _generate(other, emit, stop, verify) if other is not None else None
-        if other is not None and again is not None and again.output is not None:
-            source, done = other, again
+        if other is not None:
+            other, again = _searched(other, emit, stop, verify)
+            if again.output is not None:
+                source, done = other, again
     if done.output is None or not points.code_generation(source.target.cpu).defects:
         return done
     from fly_llc.codegen import defects
 
     return defects.avoid(done, source, emit, stop, _generate)
+
+
+def _searched(
+    source: Source,
+    emit: str,
+    stop: Point | None = None,
+    verify: bool = False,
+    meanwhile: Callable[[], None] | None = None,
+) -> tuple[Source, Run]:
+    """Runs code generation, and again if a pass on LLVM IR needs another input (`ir_defects`).
+    Returns the module of the last run and its result."""
+    from fly_llc.codegen import ir_defects
+
+    searches: list[ir_defects.Search | None] = []
+
+    def search() -> None:
+        searches.append(ir_defects.search(source))
+        if meanwhile:
+            meanwhile()
+
+    try:
+        done = _generate(source, emit, stop, verify, search)
+        search_run = searches[0]
+        if search_run is None or done.output is None or (other := search_run.result()) is None:
+            return source, done
+    finally:
+        if searches and searches[0] is not None:
+            searches[0].end()
+    again = _generate(other, emit, stop, verify)
+    if again.output is None:
+        raise search_run.failed()
+    return other, replace(again, stderr=done.stderr)
 
 
 def _generate(

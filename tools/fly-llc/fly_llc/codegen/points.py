@@ -21,6 +21,7 @@ from fly_common.record import record
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_llc.codegen.defects import Defect
+    from fly_llc.codegen.ir_defects import IRDefect
 
 
 @record
@@ -79,8 +80,8 @@ class CodeGeneration:
     the result, which the next stage reads, and `kinds` are further names for it (`--emit`).
     `finish` refers to a function of the result and of the LLVM IR it was made from, which returns
     the result to print; `comparison` refers to the function behind --diff. `filters` are those of
-    fly-llc's own filters that know the processors' instructions. `defects` are passes that generate
-    wrong code for some modules.
+    fly-llc's own filters that know the processors' instructions. `defects` and `ir_defects` are
+    passes on machine code and on LLVM IR that generate wrong code for some modules.
     """
 
     triple: str
@@ -96,6 +97,7 @@ class CodeGeneration:
     comparison: str = ""
     filters: tuple[str, ...] = ()
     defects: tuple[Defect, ...] = ()
+    ir_defects: tuple[IRDefect, ...] = ()
 
     def file_type(self, emit: str) -> str:
         """Returns llc's file type for `emit`, "obj" or "asm"."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fly_target.amd.triple import TRIPLE
 
-from fly_llc.backends.amd.defects import DEFECTS
+from fly_llc.backends.amd.defects import DEFECTS, IR_DEFECTS
 from fly_llc.codegen.points import CodeGeneration, Named, Point
 
 AMDGPU = CodeGeneration(
@@ -22,6 +22,7 @@ AMDGPU = CodeGeneration(
     filters=("nop-sled", "schedule", "peephole", "tighten-waits", "pressure"),
     comparison="fly_llc.backends.amd.comparison:report",
     defects=DEFECTS,
+    ir_defects=IR_DEFECTS,
     points=(
         Named(
             "post-isel",

@@ -9,6 +9,9 @@
 because inactive lanes are zero in V_CMP's result. It does not consider that the SCC of S_AND may
 be read: by the S_CSELECT of a `select` with the branch's condition, before the branch or in a later
 block.
+
+`structurizecfg` (pull request 183792) hoists values to paths on which they are wrong: see
+`hoisting`.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 import re
 
 from fly_llc.codegen.defects import Defect
+from fly_llc.codegen.ir_defects import IRDefect
 
 DEFECTS = (
     Defect(
@@ -24,6 +28,16 @@ DEFECTS = (
         issue="https://github.com/llvm/llvm-project/issues/215745",
         possible="fly_llc.backends.amd.defects:has_branch_and_select",
         strikes="fly_llc.backends.amd.defects:and_sets_scc",
+    ),
+)
+
+IR_DEFECTS = (
+    IRDefect(
+        ir_pass="structurizecfg",
+        fixed=24,
+        issue="https://github.com/llvm/llvm-project/pull/183792",
+        possible="fly_llc.backends.amd.hoisting:may_occur",
+        mended="fly_llc.backends.amd.hoisting:frozen",
     ),
 )
 
