@@ -10,6 +10,7 @@ input is changed, and code generation starts again with it.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from fly_common.errors import InputError, Place
 from fly_common.record import record, replace
@@ -70,11 +71,12 @@ class Search:
         )
 
 
-def search(source: Source) -> Search | None:
-    """Starts the search for a defect that the module's text does not exclude."""
+def search(source: Source, start: Callable[[str], Running]) -> Search | None:
+    """Starts the search for a defect that the module's text does not exclude. `start` starts llc
+    for the module with another option."""
     from fly_common import artifact
 
-    from fly_llc.codegen import defects, llc, points
+    from fly_llc.codegen import defects, points
 
     if source.resume is not None:
         return None
@@ -83,10 +85,7 @@ def search(source: Source) -> Search | None:
         if is_text and not _resolved(defect.possible)(source.data.decode(errors="replace")):
             continue
         if defects.llc_version() < defect.fixed:
-            target = source.target
-            words = llc.code_words(target.cpu, source.level, source.flags, target.features)
-            words.append(f"-stop-before={defect.ir_pass}")
-            return Search(source, defect, llc.start(words, source.data))
+            return Search(source, defect, start(f"-stop-before={defect.ir_pass}"))
     return None
 
 

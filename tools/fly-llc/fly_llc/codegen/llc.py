@@ -82,8 +82,13 @@ def _searched(
 
     searches: list[ir_defects.Search | None] = []
 
+    def start_again(option: str) -> Running:
+        target = source.target
+        words = code_words(target.cpu, source.level, source.flags, target.features)
+        return start([*words, option], source.data)
+
     def search() -> None:
-        searches.append(ir_defects.search(source))
+        searches.append(ir_defects.search(source, start_again))
         if meanwhile:
             meanwhile()
 
