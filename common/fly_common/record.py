@@ -161,7 +161,8 @@ def _direct(names: tuple[str, ...], defaults: dict[str, Any], finish: bool) -> C
     # The last variable has no name that a field could have.
     code = code.replace(co_varnames=("self", *names, ".fields"), co_consts=constants)
     values = tuple(defaults[name] for name in names if name in defaults)
-    return type(made)(code, made.__globals__, "__init__", values)
+    function: Any = type(made)
+    return function(code, made.__globals__, "__init__", values)
 
 
 _INITS: dict[tuple[int, bool], Any] = {}

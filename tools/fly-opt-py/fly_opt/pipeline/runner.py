@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +47,21 @@ def place_steps(nest: Nest, around: tuple[str, ...] = ()) -> Iterator[Placed]:
 
 def check(pipeline: Nest) -> None:
     """Raises UsageError for an unknown pass, invalid options or a wrong anchor. Needs MLIR only for
-    MLIR's passes. Runs before any pass does, so that an invalid pipeline fails early."""
+    MLIR's passes. Runs before any pass does, so that an invalid pipeline fails early. One that was
+    valid remains so in this process, but with plugins."""
+    if not active():
+        _check_once(pipeline)
+    else:
+        _check_all(pipeline)
+
+
+def _check_all(pipeline: Nest) -> None:
     for anchors, step in place_steps(pipeline):
         with _named(step):
             _check(anchors, step, pipeline)
+
+
+_check_once = lru_cache(maxsize=64)(_check_all)
 
 
 def _check(anchors: tuple[str, ...], step: Step, pipeline: Nest) -> None:
