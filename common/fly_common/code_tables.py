@@ -13,6 +13,8 @@ from typing import TypeVar
 
 Known = TypeVar("Known")
 
+_references: dict[tuple[int, int], weakref.ref[CodeType]] = {}  # by the ids of table and code
+
 # By `id(stand-in)`: the code that it is a stand-in for. `fly_trace.rewrite.stand_ins` sets it.
 STOOD_FOR: dict[int, CodeType] = {}
 
@@ -22,7 +24,14 @@ def keep(table: dict[int, Known], code: CodeType, known: Known) -> Known:
     refer to the code object."""
     key = id(code)
     if key not in table:
-        weakref.finalize(code, table.pop, key, None).atexit = False
+        held = id(table), key
+
+        def forget(_: object) -> None:
+            table.pop(key, None)
+            _references.pop(held, None)
+
+        # `weakref.finalize` takes three times as long: it keeps an order for the process's end.
+        _references[held] = weakref.ref(code, forget)
     table[key] = known
     return known
 

@@ -74,14 +74,25 @@ class Programs:
     def __exit__(self, *_: object) -> None:
         self.kill()
 
-    def start(self, commands: Iterable[Command]) -> None:
-        """Starts programs. If one cannot be started, the error is left to the code that runs it."""
-        for program, arguments in commands:
+    def start(self, commands: Iterable[Command | None]) -> None:
+        """Starts programs. If one cannot be started, the error is left to the code that runs it.
+        Each reads what the one before it makes, which the worker then does without being asked.
+        None stands for a step between two of them."""
+        before: Waiting | client.Turn | None = None
+        for command in commands:
+            if command is None:
+                before = None
+                continue
+            program, arguments = command
             key = (program, tuple(arguments))
             try:
                 waiting = client.reserve(program, arguments) or Waiting(program, arguments)
             except OSError:
+                before = None
                 continue
+            if isinstance(before, client.Turn) and isinstance(waiting, client.Turn):
+                before.precede(waiting)
+            before = waiting
             _all_waiting.add(waiting)
             _local.waiting.setdefault(key, []).append(waiting)
             self._mine.append((key, waiting))

@@ -186,11 +186,15 @@ def verify(module: ir.Module, source: str | None = None, name: str = "<stdin>") 
     """
     failures: list[InputError] = []
     seen: set[tuple[object, ...]] = set()
+    known: set[str] = set()  # ops of other dialects
 
     def visit(op: ir.Operation) -> ir.WalkResult:
+        if op.name in known and not len(op.regions):
+            return ir.WalkResult.ADVANCE
         op = op.operation
         try:
-            check(op, seen)
+            if check(op, seen):
+                known.add(op.name)
         except ValueError as error:
             place = place_of(op.location, source, name)
             failures.append(InputError(f"{op.name}: {error}", place=place))
@@ -202,13 +206,13 @@ def verify(module: ir.Module, source: str | None = None, name: str = "<stdin>") 
         raise failures[0]
 
 
-def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> None:
+def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> bool:
     """Raises ValueError if an op is invalid. Ops without attributes whose types are in `seen` are
-    skipped; checked ones are added to it."""
+    skipped; checked ones are added to it. Returns whether the op is another dialect's."""
     name = op.name
     if not name.startswith(_PREFIXES) and not is_of_plugin(name):
         _check_foreign(op, name)
-        return
+        return True
     info = find(name)
     if info is None:
         known = [known.full_name for known in every().values()]
@@ -220,11 +224,12 @@ def check(op: ir.Operation, seen: set[tuple[object, ...]] | None = None) -> None
     if seen is not None and not attributes:
         key = (name, *map(tuple, types))
         if key in seen:
-            return
+            return False
     operands, results = ([spec_of(type_) for type_ in group] for group in types)
     check_types(info, operands, results, attributes)
     if key is not None and seen is not None:
         seen.add(key)
+    return False
 
 
 def check_operand_count(info: OpInfo, found: int) -> None:

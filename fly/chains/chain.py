@@ -207,14 +207,18 @@ class Prefetch:
         if self._started:
             return
         self._started = True
-        for stage in self._chain.stages[first:]:
-            try:
-                command = stage.ahead() if stage.ahead else None
-            except FlyError:
-                continue  # the stage itself reports what is missing
-            if command is not None:
-                identity.program_ahead()
-                self._programs.start([command])
+        self._programs.start(map(_command, self._chain.stages[first:]))
+
+
+def _command(stage: Stage) -> prefetch.Command | None:
+    """Returns the program that a stage will most likely run."""
+    try:
+        command = stage.ahead() if stage.ahead else None
+    except FlyError:
+        return None  # the stage itself reports what is missing
+    if command is not None:
+        identity.program_ahead()
+    return command
 
 
 def _result(

@@ -30,7 +30,7 @@ def follow_function(walk: Traversal, value: types.FunctionType) -> None:
     walk.emit("function", value.__name__, value.__qualname__, str(value.__doc__))
     code = code_of(value)
     check_source(code)
-    follow_code(walk, code)
+    source = follow_code(walk, code)
     walk.value(value.__defaults__)
     walk.values("kwdefaults", flat(value.__kwdefaults__ or {}))
     walk.values("attributes", flat(value.__dict__))
@@ -47,7 +47,7 @@ def follow_function(walk: Traversal, value: types.FunctionType) -> None:
     for path in names.paths:
         _follow_path(walk, value.__globals__, path)
     # Annotations of local variables are only in the source.
-    annotations = " ".join(_ANNOTATED.findall(source_of(code)))
+    annotations = " ".join(_ANNOTATED.findall(source))
     for dotted in sorted(set(_DOTTED.findall(annotations))):
         path = tuple(dotted.split("."))
         first = value.__globals__.get(path[0], MISSING)
@@ -110,9 +110,9 @@ def _follow_path(walk: Traversal, space: dict[str, Any], path: tuple[str, ...]) 
         walk.value(value)
 
 
-def follow_code(walk: Traversal, code: types.CodeType) -> None:
+def follow_code(walk: Traversal, code: types.CodeType) -> str:
     """Follows bytecode, constants and positions, and also the source, because bytecode does not
-    contain the annotations of local variables."""
+    contain the annotations of local variables. Returns the source."""
     walk.emit("code", code.co_filename, code.co_qualname, code.co_code, code.co_linetable)
     walk.emit(code.co_exceptiontable, str(code.co_firstlineno), str(code.co_flags))
     walk.emit(f"{code.co_argcount} {code.co_posonlyargcount} {code.co_kwonlyargcount}")
@@ -124,6 +124,7 @@ def follow_code(walk: Traversal, code: types.CodeType) -> None:
             _follow_constant(walk, constant)
     walk.sources.append((code, source := source_of(code)))
     walk.emit(source)
+    return source
 
 
 def _follow_constant(walk: Traversal, value: Any) -> None:

@@ -56,9 +56,11 @@ class Traversal:
     registrations: object = None  # state of ABC registrations, if `isinstance` may use them
 
     def emit(self, *texts: str | bytes) -> None:
+        parts: list[bytes] = []
         for text in texts:
             data = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
-            self.hash.update(b"%d:%b" % (len(data), data))
+            parts += b"%d:" % len(data), data
+        self.hash.update(b"".join(parts))
 
     def library_function(self, name: str) -> None:
         """Follows a function that programs call by name (`fly.register_call`). It does not run

@@ -206,3 +206,25 @@ def test_records_within_records_as_dicts():
     made = as_dict({"points": (Ours(1), [Ours(2)])})
     plain = {"x": 1, "y": 2, "name": "p"}
     assert made == {"points": (plain, [{**plain, "x": 2}])}
+
+
+@pytest.mark.parametrize("finish", [False, True])
+def test_many_of_classes_with_names_of_any_kind(finish: bool):
+    """Their `__init__` is that of another class, with other names."""
+    names = ["fields", "_1", "_0", "names", "größe"]
+    for count in range(1, len(names) + 1):
+        chosen = names[-count:]
+        space = {"__annotations__": dict.fromkeys(chosen, "int"), chosen[-1]: "default"}
+        if finish:
+            space["__post_init__"] = lambda self: self.__dict__.update(seen=len(vars(self)))
+        ours, theirs = (
+            decorator(type("Kind", (), dict(space)))
+            for decorator in (record, dataclasses.dataclass(frozen=True))
+        )
+        for _ in range(20):
+            for values in (range(count - 1), range(count)):
+                one, other = ours(*values), theirs(*values)
+                assert vars(one) == vars(other)
+                assert ours(**dict(zip(chosen, values, strict=False))) == one
+        with pytest.raises(TypeError):
+            ours(*range(count + 1))

@@ -14,11 +14,11 @@ from collections.abc import Sequence
 
 from fly_common import process
 from fly_common.llvm_worker import requests
-from fly_common.process import FIRST, KILL, Deadline, Done
+from fly_common.process import FIRST, KILL, Deadline, Done, TimedOut
 
 VARIABLE = "FLY_LLVM_WORKER"
 _PROGRAM = os.path.join(os.path.dirname(__file__), "program.py")
-_HEADER = struct.Struct("<II")
+_REQUEST, _REPLY = struct.Struct("<III"), struct.Struct("<II")
 
 _lock = threading.Lock()  # held while the worker is started, and from a request to its reply
 _worker: Worker | None = None
@@ -35,6 +35,8 @@ class Worker:
     def __init__(self, library: str) -> None:
         self.library, self.identity = library, _identity(library)
         self._is_ready = False
+        # What it may be executing although nobody has asked for it: the request after the last one.
+        self.ahead: tuple[str, ...] = ()
         handles: list[int] = []
         try:
             handles += os.pipe()
@@ -69,12 +71,12 @@ class Worker:
         """Whether it has loaded this library, and the file was not replaced since."""
         return self.library == library and self.identity == _identity(library)
 
-    def send(self, words: Sequence[str], data: bytes, deadline: Deadline) -> None:
+    def send(self, turn: Turn, data: bytes, deadline: Deadline) -> None:
         """Sends a request. Raises Lost, or TimedOut if the worker does not read."""
-        named = "\0".join(words).encode()
+        named, following = ("\0".join(one).encode() for one in (turn.request, turn.following))
+        header = _REQUEST.pack(len(named), len(following), len(data))
         try:
-            header = _HEADER.pack(len(named), len(data))
-            process.write_all(self.writer, header + named + data, deadline)
+            process.write_all(self.writer, header + named + following + data, deadline)
         except BrokenPipeError:
             raise Lost from None
 
@@ -83,7 +85,7 @@ class Worker:
         if not self._is_ready:
             self._read(1, deadline)
             self._is_ready = True
-        done, size = _HEADER.unpack(self._read(_HEADER.size, deadline))
+        done, size = _REPLY.unpack(self._read(_REPLY.size, deadline))
         made = self._read(size, deadline)
         return made if done else None
 
@@ -117,10 +119,17 @@ class Worker:
 
 class Turn:
     """A command line that the worker will execute, once its input exists. It takes the place of a
-    program that was started ahead (`process.Waiting`)."""
+    program that was started ahead (`process.Waiting`). `following` is the request for its result,
+    if that is known: the worker executes it without being asked."""
 
-    def __init__(self, program: str, arguments: Sequence[str], request: Sequence[str]) -> None:
+    def __init__(self, program: str, arguments: Sequence[str], request: tuple[str, ...]) -> None:
         self.program, self.arguments, self.request = program, arguments, request
+        self.following: tuple[str, ...] = ()
+
+    def precede(self, other: Turn) -> None:
+        """Lets the worker execute `other` with this one's result."""
+        if requests.library_of(self.program) == requests.library_of(other.program):
+            self.following = other.request
 
     def feed(self, data: bytes) -> Request | process.Running:
         if not _lock.acquire(blocking=False):  # another thread's request is being executed
@@ -129,8 +138,16 @@ class Turn:
             worker = _serving(self.program)
             if worker is not None:
                 deadline = Deadline(self.request[0])
-                worker.send(self.request, data, deadline)
-                return Request(self, worker, data, deadline)
+                is_behind = worker.ahead not in ((), self.request)
+                try:
+                    worker.send(self, data, deadline)
+                except TimedOut:
+                    if not is_behind:
+                        raise
+                    _end()
+                else:
+                    worker.ahead = self.following
+                    return Request(self, worker, data, deadline, is_behind)
         except Lost:
             _lose()
         except BaseException:
@@ -149,11 +166,15 @@ class Turn:
 
 class Request:
     """A request that is being executed: what `process.Running` is for a program. Its time limit
-    counts from the moment at which it was sent."""
+    counts from the moment at which it was sent. `is_behind` one that was executed without being
+    asked for, and may be what takes too long."""
 
-    def __init__(self, turn: Turn, worker: Worker, data: bytes, deadline: Deadline) -> None:
+    def __init__(
+        self, turn: Turn, worker: Worker, data: bytes, deadline: Deadline, is_behind: bool
+    ) -> None:
         self.program = turn.program
         self._turn, self._data, self._deadline = turn, data, deadline
+        self._is_behind = is_behind
         self._worker: Worker | None = worker
 
     def wait(self) -> Done:
@@ -165,9 +186,11 @@ class Request:
         except Lost:
             _lose()
             made = None
-        except BaseException:  # TimedOut, or an interrupt: nobody will read its reply
+        except BaseException as error:  # TimedOut, or an interrupt: nobody will read its reply
             _end()
-            raise
+            if not (isinstance(error, TimedOut) and self._is_behind):
+                raise
+            made = None
         finally:
             _lock.release()
         if made is not None:

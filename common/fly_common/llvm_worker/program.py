@@ -1,9 +1,13 @@
 """The worker: `python -I -S program.py LIBRARY` executes requests of `requests` until its standard
 input ends, or nothing was asked for `IDLE` seconds.
 
-    request     the lengths of the words and the data (2 x u32), the words with NUL between, data
+    request     the lengths of the words, of the next words and of the data (3 x u32), these three;
+                words have NUL between them
     READY       one byte, once the library is loaded
     reply       whether all went well (u32), the length of the result (u32), the result
+
+The next words are those of the request that will most likely follow, with this one's result as its
+data. It is executed as soon as this one is answered, and answered when it is asked for.
 
 It uses LLVM's C API (llvm-c/{Core,IRReader,Analysis,Target,TargetMachine}.h and
 llvm-c/Transforms/PassBuilder.h) as opt and llc use the C++ API. With an error or a warning, which
@@ -23,11 +27,13 @@ from ctypes import (
     c_size_t,
     c_uint,
     c_void_p,
+    memset,
     string_at,
 )
 from select import POLLIN, poll
 
 IDLE = 600.0
+MOST_AHEAD = 4  # results that nobody has asked for yet
 READY = b"!"
 FUNCTION_INDEX = 0xFFFFFFFF  # LLVMAttributeFunctionIndex
 RETURN_STATUS = 2  # LLVMReturnStatusAction
@@ -35,6 +41,12 @@ WARNING = 1  # LLVMDSWarning; LLVMDSError is 0
 BACKENDS = ("AMDGPU", "NVPTX")
 PARTS = ("TargetInfo", "Target", "TargetMC", "AsmPrinter", "AsmParser")
 KINDS = {"asm": 0, "obj": 1}  # LLVMCodeGenFileType
+
+# The heap stays between two requests. glibc would give it back to the system after each one, and
+# the next would take a thousand page faults, as long as a tenth of llc. (M_TRIM_THRESHOLD,
+# M_MMAP_THRESHOLD and their values; malloc.h.)
+HEAP = ((-1, 64 << 20), (-3, 4 << 20))
+TOUCHED = (4, 2 << 20)  # as many blocks of as many bytes are touched before the first request
 
 DiagnosticHandler = CFUNCTYPE(None, c_void_p, c_void_p)
 
@@ -93,6 +105,11 @@ class Api:
         self.new_attribute = function("CreateStringAttribute", P, P, S, c_uint, S, c_uint)
         self.add_attribute = function("AddAttributeAtIndex", None, P, c_uint, P)
         self.options = self.pass_options()
+        self.ended: list[Module] = []  # their memory is freed after the reply
+
+    def free(self) -> None:
+        while self.ended:
+            self.ended.pop().free()
 
 
 class Module:
@@ -119,6 +136,9 @@ class Module:
         return self
 
     def __exit__(self, *_) -> None:
+        self.api.ended.append(self)
+
+    def free(self) -> None:
         for machine in self.machines:
             self.api.dispose_machine(machine)
         self.api.dispose_context(self.context)  # with its modules
@@ -215,24 +235,60 @@ def reply(done: bool, data: bytes) -> None:
         view = view[os.write(1, view) :]
 
 
+class Work:
+    """Executes requests, and what will most likely be asked next."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+        self.ahead: dict[tuple[bytes, bytes], tuple[bool, bytes]] = {}
+
+    def answer(self, words: bytes, following: bytes, data: bytes) -> None:
+        done, made = self.ahead.pop((words, data), None) or self.execute(words, data)
+        reply(done, made)
+        self.api.free()
+        if done and following:
+            while len(self.ahead) >= MOST_AHEAD:
+                del self.ahead[next(iter(self.ahead))]
+            self.ahead[following, made] = self.execute(following, made)
+            self.api.free()
+
+    def execute(self, words: bytes, data: bytes) -> tuple[bool, bytes]:
+        name, *rest = words.decode().split("\0")
+        try:
+            return True, {"opt": opt, "llc": llc}[name](self.api, data, *rest)
+        except Failed:
+            return False, b""
+
+
+def keep_heap() -> None:
+    """Lets malloc keep memory, and have some. Other C libraries than glibc are left as they are."""
+    library = CDLL(None)
+    if not hasattr(library, "mallopt"):
+        return
+    for parameter, value in HEAP:
+        library.mallopt(parameter, value)
+    library.malloc.restype, library.malloc.argtypes = c_void_p, (c_size_t,)
+    library.free.restype, library.free.argtypes = None, (c_void_p,)
+    count, size = TOUCHED
+    blocks = [library.malloc(size) for _ in range(count)]
+    for block in filter(None, blocks):
+        memset(block, 1, size)
+    for block in blocks:
+        library.free(block)
+
+
 def main() -> None:
     import signal
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the application
-    api = Api(sys.argv[1])
+    work = Work(Api(sys.argv[1]))
     os.write(1, READY)
+    keep_heap()
     waiting = poll()
     waiting.register(0, POLLIN)
     while waiting.poll(IDLE * 1000):
-        words_size, size = struct.unpack("<II", read(8))
-        name, *words = read(words_size).decode().split("\0")
-        data = read(size)
-        try:
-            made = {"opt": opt, "llc": llc}[name](api, data, *words)
-        except Failed:
-            reply(False, b"")
-        else:
-            reply(True, made)
+        sizes = struct.unpack("<III", read(12))
+        work.answer(*map(read, sizes))
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def read_offered(offered: handover.Offer, name: str = "<stdin>") -> ir.Module | 
     """`read` of a text that was made in this process. Returns None if it has to be read."""
     from fly_dialect.bindings import ir
 
-    check_depth(offered.text, name)
+    check_depth(offered.printed, name)
     try:
         return ir.Module.parse(offered.printed, offered.context)
     except ir.MLIRError:  # `read` tells the place

@@ -9,31 +9,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from fly_common import prefetch, process, toolchain
 from fly_common.llvm_worker import client, requests
 from fly_common.process import Done
-from fly_target.registry import find
-
-OPT = ["-S", "-O3"]
-LLC = ["-mcpu=gfx942", "-O2", "-filetype=obj", "-disable-symbolication", "-o", "-", "-"]
-KERNEL = b"""target datalayout = "LAYOUT"
-target triple = "amdgcn-amd-amdhsa"
-define amdgpu_kernel void @k(ptr addrspace(1) %p) #0 {
-  %v = load i32, ptr addrspace(1) %p
-  %w = mul i32 %v, 3
-  store i32 %w, ptr addrspace(1) %p
-  ret void
-}
-attributes #0 = { "target-cpu"="gfx942" }
-""".replace(b"LAYOUT", find("gfx942").data_layout.encode())
-# LLVM aborts: it can't select an instruction.
-ABORTS = (
-    KERNEL.replace(b"%w = mul", b"%s = call i32 @llvm.read_register.i32(metadata !0)\n  %w = mul")
-    + b'declare i32 @llvm.read_register.i32(metadata)\n!0 = !{!"nosuch"}\n'
-)
+from requests_to_worker import ABORTS, KERNEL, LLC, OPT, ask, by_program, worker
 
 WARNS = (
     KERNEL[: KERNEL.index(b"define")]
@@ -54,43 +36,6 @@ end:
 !2 = !{!"llvm.loop.vectorize.width", i32 4}
 """
 )
-
-
-@pytest.fixture(autouse=True)
-def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
-    """The programs that were started, with their input there. There is no worker before and after
-    each test."""
-    monkeypatch.delenv(client.VARIABLE, raising=False)
-    found: list[str] = []
-    real = process.start
-
-    def start(program, arguments, data=b"", pass_fds=()):
-        found.append(os.path.basename(program))
-        return real(program, arguments, data, pass_fds)
-
-    monkeypatch.setattr(process, "start", start)
-    client._end()
-    yield found
-    client._end()
-    assert client._lock.acquire(blocking=False)  # every request was answered
-    client._lock.release()
-
-
-def ask(name: str, words: list[str], data: bytes) -> Done:
-    path = toolchain.find_program(name)
-    with prefetch.Programs() as programs:
-        programs.start([(path, words)])
-        return prefetch.run(path, words, data)
-
-
-def by_program(name: str, words: list[str], data: bytes) -> Done:
-    done = subprocess.run([toolchain.find_program(name), *words], input=data, capture_output=True)
-    return Done(done.returncode, done.stdout, done.stderr)
-
-
-def worker() -> client.Worker:
-    assert client._worker is not None
-    return client._worker
 
 
 def test_it_does_what_the_programs_do(started: list[str]) -> None:

@@ -72,8 +72,8 @@ def test_a_pass_that_fails_in_the_middle_starts_from_the_input_again(monkeypatch
     seen = []
     quickly, slowly = runner.run_quickly, runner.run
 
-    def fails(pipeline, module):
-        quickly(pipeline, module)
+    def fails(pipeline, module, **more):
+        quickly(pipeline, module, **more)
         seen.append(str(module))
         raise RuntimeError("a defect that single passes do not have")
 
@@ -108,3 +108,48 @@ def test_what_a_python_pass_leaves_is_verified(monkeypatch):
     for passes in ("fly-canonicalize", "fly-canonicalize,cse"):
         with pytest.raises(InputError, match="pass fly-canonicalize produced invalid IR"):
             compiled(text, Options(passes=f"builtin.module({passes})"), watched=False)
+
+
+def test_mlirs_passes_are_verified_in_a_pipeline_that_somebody_writes(monkeypatch):
+    """Behind each, as mlir-opt does; in a backend's own, before each row and at the end."""
+    from fly_dialect.bindings import passmanager
+
+    said = []
+    parse = passmanager.PassManager.parse
+
+    class Noted:
+        def __init__(self, text):
+            self.made = parse(text)
+
+        def enable_verifier(self, wanted):
+            said.append(wanted)
+            self.made.enable_verifier(wanted)
+
+        def run(self, op):
+            self.made.run(op)
+
+    monkeypatch.setattr(passmanager.PassManager, "parse", Noted)
+    text = trace_file(str(EXAMPLES / "vector_add.py"))
+    options = Options(target="gfx942")
+    compiled(text, options, watched=False)
+    assert set(said) == {False}
+    said.clear()
+    written = str(pipelines.select(options))
+    compiled(text, Options(passes=written), watched=False)
+    assert set(said) == {True}
+
+
+def test_what_a_known_pipeline_leaves_is_verified(monkeypatch):
+    """Also if an MLIR pass is its last."""
+    from fly_dialect.bindings import ir
+
+    module = "module attributes {fly.broken} {\n  func.func private @f()\n}\n"
+    with ir.Context() as context:
+        read = ir.Module.parse(module, context)
+        seen = []
+        monkeypatch.setattr(ir.Operation, "verify", lambda op: seen.append(op) or True)
+        chosen = pipelines.select(Options(passes="builtin.module(cse)"))
+        runner.run_quickly(chosen, read, is_known=True)
+        assert len(seen) == 1
+        runner.run_quickly(chosen, read)
+        assert len(seen) == 1

@@ -162,22 +162,27 @@ def _prepare(
             raise InputError(f"{name} is outside of any function", place=where)
     refused: list[InputError] = []
     newer: list[tuple[Lowering, ir.Operation]] = []
+    usual: set[str] = set()  # names of ops that are translated as they are
     doubtful = False
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         nonlocal doubtful
         name = op.name
-        if not name.startswith(translated) and name != "builtin.module":
-            hint = "lower it before fly-emit-llvm; --target X --print-pipeline shows a pipeline"
-            where = source.place_of(op.location)
-            refused.append(InputError(f"{name} has no LLVM IR", place=where, hint=hint))
-            return ir.WalkResult.INTERRUPT
-        if any(lowering.lacks(name) for lowering in lowerings):
-            where = source.place_of(op.location)
-            message = f"{name} is an intrinsic that LLVM 22 does not have"
-            refused.append(InputError(message, place=where))
-            return ir.WalkResult.INTERRUPT
-        newer.extend((one, op.operation) for one in lowerings if one.replaces(name))
+        if name not in usual:
+            if not name.startswith(translated) and name != "builtin.module":
+                hint = "lower it before fly-emit-llvm; --target X --print-pipeline shows a pipeline"
+                where = source.place_of(op.location)
+                refused.append(InputError(f"{name} has no LLVM IR", place=where, hint=hint))
+                return ir.WalkResult.INTERRUPT
+            if any(lowering.lacks(name) for lowering in lowerings):
+                where = source.place_of(op.location)
+                message = f"{name} is an intrinsic that LLVM 22 does not have"
+                refused.append(InputError(message, place=where))
+                return ir.WalkResult.INTERRUPT
+            replacing = [one for one in lowerings if one.replaces(name)]
+            newer.extend((one, op.operation) for one in replacing)
+            if not replacing:
+                usual.add(name)
         if name == "llvm.br" and _ANNOTATION in op.attributes:
             # convert-scf-to-cf copies a loop's attributes; the branch has another name for this.
             op.attributes["loop_annotation"] = op.attributes[_ANNOTATION]

@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -46,10 +47,21 @@ def place_steps(nest: Nest, around: tuple[str, ...] = ()) -> Iterator[Placed]:
 
 def check(pipeline: Nest) -> None:
     """Raises UsageError for an unknown pass, invalid options or a wrong anchor. Needs MLIR only for
-    MLIR's passes. Runs before any pass does, so that an invalid pipeline fails early."""
+    MLIR's passes. Runs before any pass does, so that an invalid pipeline fails early. One that was
+    valid remains so in this process, but with plugins."""
+    if not active():
+        _check_once(pipeline)
+    else:
+        _check_all(pipeline)
+
+
+def _check_all(pipeline: Nest) -> None:
     for anchors, step in place_steps(pipeline):
         with _named(step):
             _check(anchors, step, pipeline)
+
+
+_check_once = lru_cache(maxsize=64)(_check_all)
 
 
 def _check(anchors: tuple[str, ...], step: Step, pipeline: Nest) -> None:
@@ -88,10 +100,7 @@ def _owners(step: Step) -> Iterator[Active]:
 
 def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -> None:
     """Runs every pass except the emission. InputError if one of them rejects the module."""
-    from fly_dialect import dialect
-
-    names = {step.name for _, step in place_steps(pipeline)}
-    dialect.load_upstream(module.context, interface.upstream_of(interface.owners(names)))
+    _load_dialects(pipeline, module.context)
     for anchors, step in place_steps(pipeline):
         if step.name in registry.EMISSIONS:
             continue
@@ -102,32 +111,65 @@ def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -
                 _run_upstream(anchors, step, module, source)
 
 
-def run_quickly(pipeline: Nest, module: ir.Module) -> None:
+def run_quickly(pipeline: Nest, module: ir.Module, is_known: bool = False) -> None:
     """Does to a module what `run` does, if no pass rejects it. Whatever is raised otherwise, `run`
     has the message for it, of the module as it was.
 
-    MLIR's passes in a row have one pass manager. A module is verified before and after each of
-    them, but not between passes in Python, which are not harmed by what is not valid.
+    MLIR's passes in a row have one pass manager. A module is verified before each of these, and at
+    the end; not between passes in Python, which are not harmed by what is not valid. With
+    `is_known`, a backend's own pipeline, it is not verified between MLIR's passes in a row either,
+    which takes half as long as such a pass. One that somebody writes may have passes that do not go
+    together, and MLIR's may crash on what is not valid.
     """
-    from fly_dialect import dialect
-    from fly_dialect.bindings import passmanager
-
-    steps = [one for one in place_steps(pipeline) if one[1].name not in registry.EMISSIONS]
-    names = {step.name for _, step in steps}
-    dialect.load_upstream(module.context, interface.upstream_of(interface.owners(names)))
+    _load_dialects(pipeline, module.context)
     is_doubtful = False
-    for ours, row in groupby(steps, lambda one: registry.is_ours(one[1].name)):
+    for ours, row in _rows(pipeline):
         if ours:
             for anchors, step in row:
                 is_doubtful |= _changes(anchors, step, module)
             continue
         if is_doubtful:
             module.operation.verify()
-            is_doubtful = False
-        text = ",".join(_around(anchors[1:], step) for anchors, step in row)
-        passmanager.PassManager.parse(f"{ROOT}({text})").run(module.operation)
+        made = _manager_of(row)
+        made.enable_verifier(not is_known)
+        made.run(module.operation)
+        is_doubtful = is_known
     if is_doubtful:
         module.operation.verify()
+
+
+def warm(pipeline: Nest, context: ir.Context) -> None:
+    """Loads the dialects into a context that a pipeline needs, and those that MLIR's passes do."""
+    from fly_dialect.bindings import ir
+
+    _load_dialects(pipeline, context)
+    for ours, row in _rows(pipeline):
+        if not ours:
+            empty = ir.Module.parse("module { gpu.module @k { } }", context)
+            _manager_of(row).run(empty.operation)
+
+
+def _rows(pipeline: Nest) -> Iterator[tuple[bool, list[Placed]]]:
+    """Yields the passes in a row that are this project's, or are not; without the emission."""
+    steps = (one for one in place_steps(pipeline) if one[1].name not in registry.EMISSIONS)
+    for ours, row in groupby(steps, lambda one: registry.is_ours(one[1].name)):
+        yield ours, list(row)
+
+
+def _load_dialects(pipeline: Nest, context: ir.Context) -> None:
+    """Loads the dialects of the backends that have a pipeline's passes."""
+    from fly_dialect import dialect
+
+    names = {step.name for _, step in place_steps(pipeline)}
+    dialect.load_upstream(context, interface.upstream_of(interface.owners(names)))
+
+
+def _manager_of(row: list[Placed]) -> Any:
+    """One pass manager for several of MLIR's passes."""
+    from fly_dialect.bindings import passmanager
+
+    text = ",".join(_around(anchors[1:], step) for anchors, step in row)
+    return passmanager.PassManager.parse(f"{ROOT}({text})")
 
 
 def manager(anchors: tuple[str, ...], step: Step) -> Any:

@@ -77,14 +77,17 @@ def run(
             raise _not_text(error, name) from None
         try:
             is_watched = observer.is_watching or bool(active())
-            if is_watched or not _is_done_quickly(pipeline, module):
+            if is_watched or not _is_done_quickly(pipeline, module, options):
                 module = module if is_watched else fly_text.read(text, context, name)
                 runner.run(pipeline, module, origin, observer)
             if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
                 from fly_opt.emission import emit
 
                 made = emit.emit(module, origin, observer)
-                return _after_emission(made, module.operation, options).encode()
+                made = _after_emission(made, module.operation, options)
+                if offered:
+                    _postpone(pipeline, options, [offered, context, module])
+                return made.encode()
             if pipeline.elements[-1:] == (Step(EMIT_HOST),):
                 from fly_opt.emission import emit_host
 
@@ -99,15 +102,36 @@ def run(
             raise _not_text(error, name) from None
 
 
-def _is_done_quickly(pipeline: Nest, module: ir.Module) -> bool:
+def _is_done_quickly(pipeline: Nest, module: ir.Module, options: Options) -> bool:
     """Runs a pipeline; False if a pass raises something, whatever it is."""
     from fly_opt.pipeline import runner
 
     try:
-        runner.run_quickly(pipeline, module)
+        runner.run_quickly(pipeline, module, is_known=_compiles(options))
     except Exception:
         return False
     return True
+
+
+def _postpone(pipeline: Nest, options: Options, used: list[object]) -> None:
+    """Frees a module and its context later, and makes a context for the next call: while LLVM works
+    on the result (`fly_common.prefetch`)."""
+    from fly_common import prefetch
+    from fly_dialect import dialect, spare_context
+    from fly_dialect.bindings import ir
+
+    from fly_opt.pipeline import runner
+
+    def make() -> ir.Context:
+        context = dialect.new_context()
+        with _plain_operations(), context, ir.Location.unknown():
+            runner.warm(pipeline, context)
+        return context
+
+    prefetch.postpone(used.clear)
+    if options.target is not None and not active():
+        target = options.target
+        prefetch.postpone(lambda: spare_context.keep(target, make))
 
 
 def _compiles(options: Options) -> bool:

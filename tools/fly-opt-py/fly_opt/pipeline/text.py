@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from fly_common.errors import Place, UsageError
 from fly_common.record import record
@@ -64,6 +65,7 @@ class Nest:
                 yield element
 
 
+@lru_cache(maxsize=64)
 def parse(text: str) -> Nest:
     """Parses a pipeline. UsageError has a caret below the offending character."""
     reader = _Reader(text)

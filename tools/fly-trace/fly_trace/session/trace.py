@@ -11,7 +11,7 @@ from typing import Any
 
 from fly_common.errors import InputError
 from fly_dialect import dialect as fly
-from fly_dialect import text
+from fly_dialect import spare_context, text
 from fly_dialect.bindings import ir
 from fly_plugin import active
 
@@ -69,7 +69,7 @@ def _traced(
     asked: tuple[str, ...] = (),
     rules: Any = None,
 ) -> str:
-    context = fly.new_context()
+    context = spare_context.take(chosen.chip) or fly.new_context()
     with context, ir.Location.unknown(context):
         module = ModuleTrace(context, name, chosen, rules)
         module.host(function, types)

@@ -93,11 +93,13 @@ class RocmLowering:
 
     def function(self, op: ir.Operation) -> Function | None:
         """The hardware's approximations of f32, which also flush subnormals to 0."""
+        name = intrinsics.APPROXIMATIONS.get(op.name)
+        if name is None:
+            return None
         from fly_opt.ir.intrinsics import call
         from fly_opt.passes.math import approximation
 
-        name = intrinsics.APPROXIMATIONS.get(op.name)
-        if name is None or approximation.element(op) != "f32" or not approximation.is_allowed(op):
+        if approximation.element(op) != "f32" or not approximation.is_allowed(op):
             return None
         return lambda value: call(name, value.type, [value])
 

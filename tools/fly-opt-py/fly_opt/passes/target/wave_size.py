@@ -34,7 +34,9 @@ class FoldWaveSize(Pass):
         from fly_dialect.bindings import ir
 
         target = _target(op)
-        found = _named(op, "gpu.subgroup_size")
+        both = _named(op, "gpu.subgroup_size", "fly.make_ptr")
+        found = [one for one in both if one.name == "gpu.subgroup_size"]
+        arrays = [one for one in both if one.name != "gpu.subgroup_size"]
         for size in found:
             index = size.results[0].type
             value = ir.IntegerAttr.get(index, target.wave_size)
@@ -47,14 +49,14 @@ class FoldWaveSize(Pass):
             )
             size.results[0].replace_all_uses_with(constant.results[0])
             size.erase()
-        return _shrink_arrays(op, target.wave_size) or bool(found)
+        return _shrink_arrays(arrays, target.wave_size) or bool(found)
 
 
-def _shrink_arrays(op: ir.Operation, lanes: int) -> bool:
+def _shrink_arrays(allocations: list[ir.Operation], lanes: int) -> bool:
     """Gives arrays of waves the size that they need with waves of so many lanes."""
     from fly_dialect.bindings import ir
 
-    arrays = [one for one in _named(op, "fly.make_ptr") if _OF_WAVES in _given(one)]
+    arrays = [one for one in allocations if _OF_WAVES in _given(one)]
     for array in arrays:
         given = _given(array)
         size = ir.IntegerAttr(given.pop("allocSize"))
@@ -110,14 +112,14 @@ def _target(op: ir.Operation) -> Target:
     return target
 
 
-def _named(root: ir.Operation, name: str) -> list[ir.Operation]:
-    """Returns the operations of this name inside `root`, in textual order."""
+def _named(root: ir.Operation, *names: str) -> list[ir.Operation]:
+    """Returns the operations of these names inside `root`, in textual order."""
     from fly_dialect.bindings import ir
 
     found: list[ir.Operation] = []
 
     def collect(op: ir.Operation) -> ir.WalkResult:
-        if op.name == name:
+        if op.name in names:
             found.append(op)
         return ir.WalkResult.ADVANCE
 
