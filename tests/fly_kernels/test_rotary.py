@@ -53,8 +53,8 @@ def test_forward_and_backward(target, shape, pairs, dtype, interleaved):
     x, turns = tensor(1, shape, dtype), angles(shape[-2], pairs, dtype)
     judge(rotary_embedding(x, *turns, interleaved), lambda *a: rotated(*a, interleaved), x, *turns)
     judge(
-        gradients(lambda x: rotary_embedding(x, *turns, interleaved), x),
-        lambda x, *turns: gradients(lambda x: rotated(x, *turns, interleaved), x),
+        gradients(lambda *a: rotary_embedding(*a, interleaved), x, *turns),
+        lambda *a: gradients(lambda *a: rotated(*a, interleaved), *a),
         x,
         *turns,
     )
@@ -134,6 +134,7 @@ def test_numpy(target):
 def test_torch_checks_the_operators(target):
     x, turns = tensor(1, (2, 3, 32), FLOAT, 1.0).requires_grad_(), angles(3, 8, FLOAT)
     torch.library.opcheck(rotary_embedding.torch, (x, *turns, True))
+    torch.library.opcheck(rotary_embedding.torch, (x, turns[0].requires_grad_(), turns[1]))
     torch.library.opcheck(rotary_and_cache.torch, tuple(cache_arguments(4, 2, 1, 32, 16, HALF)))
 
 
