@@ -108,7 +108,8 @@ def rotary_and_cache(
     _check(q, k, v, positions, k_cache, v_cache, slots)
     rows = [for_loads(one) for one in (q, k, v, cos, sin)]
     threads = rotation.threads(q.shape[1] + 2 * k.shape[1])
-    made = rotate_and_cache(*rows, positions, k_cache, v_cache, slots, rotation, threads)
+    wide = math.prod(k_cache.shape[:2]) >= 2**32
+    made = rotate_and_cache(*rows, positions, k_cache, v_cache, slots, rotation, threads, wide)
     return tuple(typed(one, q) for one in made)
 
 
