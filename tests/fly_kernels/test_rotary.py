@@ -10,6 +10,7 @@ import torch
 from fly_common.errors import UsageError
 
 from fly.kernels import rotary_and_cache, rotary_embedding
+from fly.kernels.attention.rotation import Rotation, rotate_and_cache
 from fly_kernels.judging import gradients, judge, tensor
 
 HALF, BRAIN, FLOAT = torch.float16, torch.bfloat16, torch.float32
@@ -115,6 +116,15 @@ def test_caches(target, case, interleaved):
     results = rotary_and_cache(*own, interleaved)
     found = own[6], own[7], *results
     judge(found, lambda *own: tuple(cached(*own, interleaved)), *exact)
+
+
+@pytest.mark.parametrize("integers", [torch.int64, torch.int32])
+def test_places_that_are_counted_in_64_bits(target, integers):
+    """As in caches with 2^32 rows, which have no room here."""
+    own = cache_arguments(7, 2, 1, 32, 3, HALF, integers=integers)
+    exact = [one.clone() for one in own]
+    made = rotate_and_cache(*own, Rotation(32, 16, False), 64, wide=True)
+    judge((own[6], own[7], *made), lambda *own: tuple(cached(*own, False)), *exact)
 
 
 def test_strict(strict, target):
