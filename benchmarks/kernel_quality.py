@@ -11,7 +11,8 @@ once; and the most registers, bytes of LDS and of scratch memory of a kernel.
 
 Triton 3.9.0 and FlyDSL 0.4.2 are used if the interpreter PATH (default: this one) has them, with
 torch. FlyDSL's kernels are not in its wheel: DIR is a checkout of ROCm/FlyDSL, at commit
-11c4174d82b7491c2d08d5828a254183f2a8b959. --write puts the tables into the page. No GPU is needed.
+11c4174d82b7491c2d08d5828a254183f2a8b959. --write puts the tables into the page; with --only, the
+lines of these calls. No GPU is needed.
 
 The exit status is 1 if one of our kernels uses scratch memory, or a result of ours is wrong.
 """
@@ -193,14 +194,26 @@ def report(found: Table, target: str) -> list[str]:
     return wrong
 
 
-def write(tables: Mapping[str, str]) -> None:
-    """Puts the tables into the page."""
+def write(tables: Mapping[str, str], partly: bool) -> None:
+    """Puts the tables into the page; partly: the lines that they have into the page's."""
     text = PAGE.read_text(encoding="utf-8")
     for target, rows in tables.items():
         first, last = FIRST.format(target), LAST.format(target)
         before, rest = text.split(first)
-        text = f"{before}{first}{rows}{last}{rest.split(last)[1]}"
+        present, after = rest.split(last)
+        text = f"{before}{first}{merged(present, rows) if partly else rows}{last}{after}"
     PAGE.write_text(text, encoding="utf-8")
+
+
+def merged(present: str, rows: str) -> str:
+    """A table with the lines of another one instead of those of the same calls."""
+    made = {call_of(line): line for line in rows.splitlines(keepends=True)}
+    return "".join(made.get(call_of(line), line) for line in present.splitlines(keepends=True))
+
+
+def call_of(line: str) -> str:
+    """The first cell of a table's line."""
+    return line.split(" | ")[0]
 
 
 def main() -> int:
@@ -230,7 +243,7 @@ def main() -> int:
             tables[target] = table(found)
             wrong += report(found, target)
     if options.write:
-        write(tables)
+        write(tables, bool(options.only))
     else:
         for target, rows in tables.items():
             print(f"{target}: fly / FlyDSL / Triton\n{rows}", end="")

@@ -143,10 +143,7 @@ def cross_entropy_rows(
     """
     check_types(FLOATS, x=x)
     check_types(INTEGERS, targets=targets)
-    if tuple(targets.shape) != tuple(x.shape[:-1]):
-        raise UsageError(
-            f"targets have the shape {tuple(targets.shape)}, and the rows {tuple(x.shape[:-1])}"
-        )
+    _check_rows(x, targets=targets)
     if not 0 <= smoothing <= 1:
         raise UsageError(f"smoothing is {smoothing}, not from 0 to 1")
     matrix = as_matrix(x)
@@ -166,6 +163,9 @@ def cross_entropy_backward(
     gradient: Any, x: Any, targets: Any, log_sums: Any, smoothing: float, ignore_index: int
 ) -> Any:
     """The gradient of x, from that of the losses of `cross_entropy_rows`, and its log_sums."""
+    check_types(FLOATS, gradient=gradient, x=x, log_sums=log_sums)
+    check_types(INTEGERS, targets=targets)
+    _check_rows(x, gradient=gradient, targets=targets, log_sums=log_sums)
     matrix = as_matrix(x)
     dx = cross_entropy_backward_matrix(
         contiguous(gradient).reshape(-1),
@@ -177,6 +177,14 @@ def cross_entropy_backward(
         plan(matrix, kernel="cross_entropy_backward"),
     )
     return dx.reshape(x.shape)
+
+
+def _check_rows(x: Any, **numbers: Any) -> None:
+    """UsageError for arrays that do not have a number for each row of x."""
+    for name, one in numbers.items():
+        if not x.ndim or tuple(one.shape) != tuple(x.shape[:-1]):
+            rows = f"the rows {tuple(x.shape[:-1])}" if x.ndim else "x no dimension"
+            raise UsageError(f"{name} has the shape {tuple(one.shape)}, and {rows}")
 
 
 def _save(ctx: Any, inputs: Any, output: Any) -> None:

@@ -25,13 +25,14 @@ def clear_kernel(counts: fx.Tensor):
 
 
 @fly.kernel
-def histogram_kernel(data: fx.Tensor, counts: fx.Tensor, bins: fx.Constexpr[int]):
+def histogram_kernel(data: fx.Tensor, counts: fx.Tensor, rounds: fx.Int64, bins: fx.Constexpr[int]):
     """Each block counts in shared memory, then adds its counts."""
     own = fx.block.init_histogram(bins)
     first, step = first_and_step()
-    for i in range(first, data.shape[0], step):
-        if 0 <= data[i] < bins:
-            fx.block.add_to_histogram(own, data[i])
+    for i in range(rounds):
+        place = first + i * step
+        if place < data.shape[0] and 0 <= data[place] < bins:
+            fx.block.add_to_histogram(own, data[place])
     fx.barrier()
     for i in range(fx.thread_idx.x, bins, THREADS):
         if own[i] > 0:
@@ -39,16 +40,18 @@ def histogram_kernel(data: fx.Tensor, counts: fx.Tensor, bins: fx.Constexpr[int]
 
 
 @fly.kernel
-def wide_histogram_kernel(data: fx.Tensor, counts: fx.Tensor):
+def wide_histogram_kernel(data: fx.Tensor, counts: fx.Tensor, rounds: fx.Int64):
     """Counts in global memory, where shared memory has no room for all bins."""
     first, step = first_and_step()
-    for i in range(first, data.shape[0], step):
-        if 0 <= data[i] < counts.shape[0]:
-            fx.atomic_add(counts, data[i], 1)
+    for i in range(rounds):
+        place = first + i * step
+        if place < data.shape[0] and 0 <= data[place] < counts.shape[0]:
+            fx.atomic_add(counts, data[place], 1)
 
 
 def first_and_step():
-    """Returns the number of a thread's first element, and how far the next one is."""
+    """Returns the number of a thread's first element, and how far the next one is. Threads take
+    their elements in rounds, which the host counts: LLVM would divide for the trips of a loop."""
     first = fx.Int64(fx.block_idx.x) * THREADS + fx.thread_idx.x
     return first, fx.Int64(fx.grid_dim.x) * THREADS
 
@@ -58,10 +61,11 @@ def histogram_vector(data: fx.Tensor[fx.Integer, "n"], bins: fx.Constexpr[int]):
     counts = fx.empty(bins, fx.Int32)
     clear_kernel(counts).launch(grid=fx.ceildiv(bins, THREADS), block=THREADS)
     blocks = fx.min(fx.ceildiv(data.shape[0], THREADS * ITEMS), MOST_BLOCKS)
+    rounds = fx.ceildiv(data.shape[0], fx.max(blocks, 1) * THREADS)
     if bins <= MOST_SHARED:
-        histogram_kernel(data, counts, bins).launch(grid=blocks, block=THREADS)
+        histogram_kernel(data, counts, rounds, bins).launch(grid=blocks, block=THREADS)
     else:
-        wide_histogram_kernel(data, counts).launch(grid=blocks, block=THREADS)
+        wide_histogram_kernel(data, counts, rounds).launch(grid=blocks, block=THREADS)
     return counts
 
 

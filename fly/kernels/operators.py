@@ -36,8 +36,8 @@ class Kind(NamedTuple):
     names: tuple[str, ...] = ()
 
     def has(self, value: Any) -> bool:
-        if self.attribute:
-            return hasattr(value, self.attribute)
+        if self.attribute:  # np.matrix stays one of two dimensions, whatever it is reshaped to
+            return hasattr(value, self.attribute) and type(value).__name__ != "matrix"
         return isinstance(value, self.types) or type(value).__name__ in self.names
 
 

@@ -104,6 +104,19 @@ def test_strides(target):
         judge(flash_attention(view, view, view)[0], lambda x: reference(x, x, x, False)[0], view)
 
 
+def test_strides_of_sums(target):
+    """Of those that the operator of the gradients is called with."""
+    q, k, v = inputs(2, 2, 1, 40, 30, 64, HALF)
+    out, lse = flash_attention(q, k, v)
+    d_out, d_lse = tensor(7, out.shape, HALF, 1.0), tensor(8, lse.shape, torch.float32, 1.0)
+    wanted = flash_attention_backward(d_out, d_lse, q, k, v, out, lse)
+    turned = [x.transpose(0, 2).contiguous().transpose(0, 2) for x in (d_lse, lse)]
+    apart = [x.repeat_interleave(3, -1)[..., ::3] for x in (d_lse, lse)]
+    for d_sums, sums in (turned, apart):
+        found = flash_attention_backward(d_out, d_sums, q, k, v, out, sums)
+        torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+
+
 @pytest.mark.parametrize(("dtype", "of_torch"), [(np.float16, HALF), (ml_dtypes.bfloat16, BRAIN)])
 def test_numpy(target, dtype, of_torch):
     own = inputs(1, 2, 1, 20, 30, 64, of_torch)

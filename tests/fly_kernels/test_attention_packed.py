@@ -89,6 +89,17 @@ def test_numpy(target):
     judge((torch.tensor(out), torch.tensor(lse)), one_by_one([3, 4], [5, 6], False), *own)
 
 
+def test_strides_of_sums(target):
+    """Of those that the operator of the gradients is called with."""
+    own = *inputs([3, 34], [5, 26], 2, 1, 64, HALF), starts([3, 34]), starts([5, 26])
+    out, lse = flash_attention_varlen(*own)
+    d_out, d_lse = tensor(7, out.shape, HALF, 1.0), tensor(8, lse.shape, torch.float32, 1.0)
+    wanted = flash_attention_varlen_backward(d_out, d_lse, *own, out, lse)
+    turned = [x.t().contiguous().t() for x in (d_lse, lse)]
+    found = flash_attention_varlen_backward(d_out, turned[0], *own, out, turned[1])
+    torch.testing.assert_close(found, wanted, rtol=0, atol=0)
+
+
 def test_torch_checks_the_operators(target):
     own = *inputs([3, 4], [5, 6], 2, 1, 64, HALF), starts([3, 4]), starts([5, 6])
     out, lse = flash_attention_varlen(*own)

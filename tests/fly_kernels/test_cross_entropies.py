@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from fly_common.errors import FlyError, UsageError
 
-from fly.kernels import cross_entropy, cross_entropy_rows
+from fly.kernels import cross_entropy, cross_entropy_backward, cross_entropy_rows
 from fly_kernels.judging import gradients, judge, tensor
 
 SHAPES = [
@@ -127,10 +127,18 @@ def test_a_target_that_is_no_class(target):
 @pytest.mark.parametrize(
     ("call", "said"),
     [
-        (lambda x, t: cross_entropy(x, t[:1]), "targets have the shape (1,), and the rows (2,)"),
+        (lambda x, t: cross_entropy(x, t[:1]), "targets has the shape (1,), and the rows (2,)"),
         (lambda x, t: cross_entropy(x, t, 2.0), "smoothing is 2.0, not from 0 to 1"),
         (lambda x, t: cross_entropy(x, t, reduction="all"), "reduction is 'all'"),
         (lambda x, t: cross_entropy(x, x[:, 0]), "targets is of float32, and must be of int8"),
+        (
+            lambda x, t: cross_entropy_backward(x[:, 0], x, t, x[:1, 0], 0.0, -100),
+            "log_sums has the shape (1,), and the rows (2,)",
+        ),
+        (
+            lambda x, t: cross_entropy_backward(t, x, t, x[:, 0], 0.0, -100),
+            "gradient is of int64, and must be of float16",
+        ),
     ],
 )
 def test_refused(target, call, said):

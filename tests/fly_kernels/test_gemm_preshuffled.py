@@ -47,6 +47,21 @@ def test_integers_of_eight_bits(target):
     )
 
 
+def test_shuffled_matrices_that_are_views(target):
+    """Of any strides, and anywhere in memory: the kernel reads adjacent elements."""
+    a, b = tensor(1, (9, 70), torch.float16), tensor(2, (70, 40), torch.float16)
+    shuffled = preshuffle(b)
+    apart = shuffled.new_full((*shuffled.shape[:-1], 2 * shuffled.shape[-1]), 7)
+    apart[..., ::2] = shuffled
+    turned = shuffled.transpose(0, 1).contiguous().transpose(0, 1)
+    odd = shuffled.new_full((shuffled.numel() + 3,), 7)[3:].view(shuffled.shape).copy_(shuffled)
+    for view in (apart[..., ::2], turned, odd):
+        judge(matmul_preshuffled(a, view, 40), lambda a, _: a @ b.to(a.dtype), a, view)
+    flipped = np.flip(np.flip(shuffled.numpy(), 1).copy(), 1)
+    made = torch.from_numpy(matmul_preshuffled(a.numpy(), flipped, 40))
+    judge(made, torch.matmul, a, b)
+
+
 def test_order_of_elements(target):
     """Blocks of 16 columns by 16 bytes of K, on all targets: what is shuffled for one suits all."""
     b = np.arange(64 * 32, dtype=np.float32).reshape(64, 32).astype(np.float16)

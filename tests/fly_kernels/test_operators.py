@@ -40,6 +40,15 @@ def test_bools_and_integers_of_numpy(target):
     assert matmul(X.numpy(), X.numpy().T, tf32=np.bool_(False)).shape == (3, 3)
 
 
+def test_matrices_of_numpy(target):
+    """They have two dimensions whatever they are reshaped to."""
+    x = X.numpy()
+    calls = (lambda m: softmax(m), lambda m: matmul(x.T, m), lambda m: kernels.add_rms_norm(x, m))
+    for call in calls:
+        with pytest.raises(UsageError, match=r"takes \w+ as a NumPy array, not matrix\("):
+            call(np.asmatrix(x))
+
+
 def test_arguments_without_elements(target):
     """torch calls the fake kernel if one argument is on the device `meta`."""
     there = X.to("meta")

@@ -10,6 +10,7 @@ import torch
 from fly_common.errors import UsageError
 
 from fly.kernels import rotary_and_cache, rotary_embedding
+from fly.kernels.attention.rotation import Rotation, rotate_and_cache
 from fly_kernels.judging import gradients, judge, tensor
 
 HALF, BRAIN, FLOAT = torch.float16, torch.bfloat16, torch.float32
@@ -53,8 +54,8 @@ def test_forward_and_backward(target, shape, pairs, dtype, interleaved):
     x, turns = tensor(1, shape, dtype), angles(shape[-2], pairs, dtype)
     judge(rotary_embedding(x, *turns, interleaved), lambda *a: rotated(*a, interleaved), x, *turns)
     judge(
-        gradients(lambda x: rotary_embedding(x, *turns, interleaved), x),
-        lambda x, *turns: gradients(lambda x: rotated(x, *turns, interleaved), x),
+        gradients(lambda *a: rotary_embedding(*a, interleaved), x, *turns),
+        lambda *a: gradients(lambda *a: rotated(*a, interleaved), *a),
         x,
         *turns,
     )
@@ -117,6 +118,15 @@ def test_caches(target, case, interleaved):
     judge(found, lambda *own: tuple(cached(*own, interleaved)), *exact)
 
 
+@pytest.mark.parametrize("integers", [torch.int64, torch.int32])
+def test_places_that_are_counted_in_64_bits(target, integers):
+    """As in caches with 2^32 rows, which have no room here."""
+    own = cache_arguments(7, 2, 1, 32, 3, HALF, integers=integers)
+    exact = [one.clone() for one in own]
+    made = rotate_and_cache(*own, Rotation(32, 16, False), 64, wide=True)
+    judge((own[6], own[7], *made), lambda *own: tuple(cached(*own, False)), *exact)
+
+
 def test_strict(strict, target):
     test_forward_and_backward(target, (2, 3, 32), 8, HALF, True)
     test_caches(target, (3, 2, 1, 32, 2, HALF), False)
@@ -134,6 +144,7 @@ def test_numpy(target):
 def test_torch_checks_the_operators(target):
     x, turns = tensor(1, (2, 3, 32), FLOAT, 1.0).requires_grad_(), angles(3, 8, FLOAT)
     torch.library.opcheck(rotary_embedding.torch, (x, *turns, True))
+    torch.library.opcheck(rotary_embedding.torch, (x, turns[0].requires_grad_(), turns[1]))
     torch.library.opcheck(rotary_and_cache.torch, tuple(cache_arguments(4, 2, 1, 32, 16, HALF)))
 
 

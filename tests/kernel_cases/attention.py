@@ -155,7 +155,7 @@ def rotary(choice: Choice) -> Case:
         lambda *given: rotated(*given, interleaved),
         [choice.normal(shape, dtype), *angles(choice, shape[-2], pairs)],
         f"rotary_embedding({interleaved})",
-        differentiable=[0],
+        differentiable=[0, 1, 2],
     )
 
 

@@ -127,7 +127,7 @@ def key_gradient_kernel(
     part = problem.part(group.own, Q, K, starts_q, starts_k, of_keys=True)
     if not part.exists:
         return
-    kv_head, heads = fx.block_idx.y, Q.shape[1] // K.shape[1]
+    kv_head, heads = fx.block_idx.y, fx.Int32(fx.Uint32(Q.shape[1]) // fx.Uint32(K.shape[1]))
     keys, values = [own_rows(group, part.keys(t, kv_head), part.tile) for t in (K, V)]
     scores, weights = Scores(group), Weights(group)
     key_sums, value_sums = Sums(group), Sums(group)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fly.kernels.arrays import filled
+from fly.kernels.arrays import contiguous, filled
 from fly.kernels.attention.arguments import (
     check,
     check_like,
@@ -97,6 +97,7 @@ def flash_attention_backward(
     check_like(q, d_out=d_out, out=out)
     problem = Problem(q.shape[3], causal, packed=False)
     d_out, q, k, v, out = [for_tiles(one, 2) for one in (d_out, q, k, v, out)]
+    lse = contiguous(lse)  # as the kernels read it
     gradients = attention_gradients
     if has_warpgroups():
         if 0 in (*q.shape, *k.shape):

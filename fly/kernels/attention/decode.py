@@ -17,6 +17,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.matrix_decode import matrix_piece_kernel
+from fly.kernels.attention.problem import shared_head
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
 
 PIECE = 256  # keys
@@ -24,8 +25,8 @@ MOST_HEADS = 8  # query heads of a wave: each has 16 numbers in registers of a t
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
 THREADS = 64  # of a block: one wave, or two of 32 lanes that share nothing
 
-Rows = fx.Tensor[fx.Float, "sequences", "heads", None]
-Cache = fx.Tensor[fx.Float, "pages", "page", "kv_heads", None]
+Rows = fx.Tensor[fx.Float, "sequences", fx.sym_int32("heads"), None]
+Cache = fx.Tensor[fx.Float, "pages", fx.sym_int32("page"), fx.sym_int32("kv_heads"), None]
 Tables = fx.Tensor[fx.Int32, "sequences", "most_pages"]
 Lengths = fx.Tensor[fx.Int32, "sequences"]
 
@@ -68,7 +69,7 @@ def piece_kernel(
     """`heads` query heads of a sequence, and a piece of its keys."""
     piece = (fx.block_idx.x * THREADS + fx.thread_idx.x) // fx.num_warp_threads()
     first_head, sequence = fx.block_idx.y * heads, fx.block_idx.z
-    kv_head = first_head // (Q.shape[1] // K.shape[2])
+    kv_head = shared_head(first_head, Q.shape[1], K.shape[2])
     # Adjacent lanes take a row. The wave takes several keys at a time.
     lanes = d // WIDTH
     key, column = fx.lane_id() // lanes, fx.lane_id() % lanes * WIDTH
@@ -83,8 +84,8 @@ def piece_kernel(
     ]
     states = [Softmax.of_nothing() for _ in queries]
     for first in range(start, end, keys):
-        place = fx.min(first + key, end - 1)
-        row = (tables[sequence, place // K.shape[1]], place % K.shape[1], kv_head, None)
+        place, page = fx.Uint32(fx.min(first + key, end - 1)), fx.Uint32(K.shape[1])
+        row = (tables[sequence, place // page], place % page, kv_head, None)
         k, v = load_vector(K[row], column), load_vector(V[row], column)
         scores = [fx.warp.reduce((q * k).reduce("add"), width=lanes) for q in queries]
         scores = [fx.where(first + key < end, score, float("-inf")) for score in scores]

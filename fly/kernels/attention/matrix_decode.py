@@ -22,6 +22,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.forward import LOWEST, SLACK, TINY, sum_of
+from fly.kernels.attention.problem import shared_head
 from fly.kernels.attention.vectors import WIDTH, load_stored, store_vector
 from fly.kernels.attention.workgroup import WAVE_LANES, across_rows
 
@@ -148,7 +149,7 @@ def matrix_piece_kernel(
     groups, step = unit.groups, unit.groups * EDGE
     piece, sequence = fx.block_idx.x, fx.block_idx.z
     first_head = fx.block_idx.y * heads
-    kv_head = first_head // (Q.shape[1] // K.shape[2])
+    kv_head = shared_head(first_head, Q.shape[1], K.shape[2])
     lane = fx.lane_id()
     column, group = lane % EDGE, lane // EDGE
     start = piece * keys

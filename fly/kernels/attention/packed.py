@@ -7,7 +7,7 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.arrays import filled, type_name
+from fly.kernels.arrays import contiguous, filled, type_name
 from fly.kernels.attention.arguments import (
     check,
     check_like,
@@ -103,9 +103,8 @@ def flash_attention_varlen_backward(
     if has_warpgroups():
         d_out, *heads = map(for_maps, (d_out, *heads))
         backward = packed_warpgroup_gradients
-    made = backward(
-        d_out, d_lse[None], *heads, out, lse[None], *starts, scale_of(scale, q), problem
-    )
+    d_lse, lse = d_lse[None], contiguous(lse)[None]  # as the kernels read them
+    made = backward(d_out, d_lse, *heads, out, lse, *starts, scale_of(scale, q), problem)
     return tuple(_by_rows(one, q) for one in made)
 
 

@@ -11,7 +11,7 @@ from fly_common.errors import UsageError
 from fly.kernels.arrays import INTEGERS, SMALL_FLOATS, check_types, type_name
 from fly.kernels.attention.arguments import for_loads, typed
 from fly.kernels.attention.rotation import ITEM, Rotation, rotate, rotate_and_cache, rotate_rows
-from fly.kernels.operators import like, operator
+from fly.kernels.operators import like, operator, wanted
 
 # The rows of which a thread takes the elements at a position, and the threads of a block, on chips
 # where both were measured.
@@ -44,14 +44,30 @@ def rotary_embedding(x: Any, cos: Any, sin: Any, interleaved: bool = False) -> A
 
 
 def _save(ctx: Any, inputs: Any, output: Any) -> None:
-    _, cos, sin, ctx.interleaved = inputs
-    ctx.save_for_backward(cos, sin)
+    x, cos, sin, ctx.interleaved = inputs
+    ctx.save_for_backward(x if any(wanted(ctx, 3)[1:]) else None, cos, sin)
 
 
 @rotary_embedding.gradient(_save)
 def _(ctx: Any, gradient: Any) -> Any:
-    cos, sin = ctx.saved_tensors
-    return rotary_embedding(gradient, cos, -sin, ctx.interleaved), None, None, None
+    x, cos, sin = ctx.saved_tensors
+    for_x, *for_angles = wanted(ctx, 3)
+    of_x = rotary_embedding(gradient, cos, -sin, ctx.interleaved) if for_x else None
+    of_cos = of_sin = None
+    if any(for_angles):  # angles that are learned: sums over all rows at a position
+        (a, b), (of_a, of_b) = [
+            _pairs(one.float(), cos.shape[1], ctx.interleaved) for one in (x, gradient)
+        ]
+        of_cos = (of_a * a + of_b * b).sum_to_size(cos.shape).to(cos.dtype)
+        of_sin = (of_b * a - of_a * b).sum_to_size(sin.shape).to(sin.dtype)
+    return of_x, of_cos, of_sin, None
+
+
+def _pairs(x: Any, pairs: int, interleaved: bool) -> tuple[Any, Any]:
+    """The first and the second numbers of the pairs of a torch tensor's rows."""
+    if interleaved:
+        return x[..., : 2 * pairs : 2], x[..., 1 : 2 * pairs : 2]
+    return x[..., :pairs], x[..., pairs : 2 * pairs]
 
 
 def _fake(q: Any, k: Any, *_: Any, **__: Any) -> Any:
@@ -92,7 +108,8 @@ def rotary_and_cache(
     _check(q, k, v, positions, k_cache, v_cache, slots)
     rows = [for_loads(one) for one in (q, k, v, cos, sin)]
     threads = rotation.threads(q.shape[1] + 2 * k.shape[1])
-    made = rotate_and_cache(*rows, positions, k_cache, v_cache, slots, rotation, threads)
+    wide = math.prod(k_cache.shape[:2]) >= 2**32
+    made = rotate_and_cache(*rows, positions, k_cache, v_cache, slots, rotation, threads, wide)
     return tuple(typed(one, q) for one in made)
 
 

@@ -21,9 +21,9 @@ ALTERNATING = [place for i in range(WIDTH) for place in (i, i + WIDTH)]
 
 Rows = fx.Tensor[fx.Float, "rows", "positions", None]
 Angles = fx.Tensor[fx.Float, "positions", None]
-Tokens = fx.Tensor[fx.Float, "tokens", "heads", None]
-KeyTokens = fx.Tensor[fx.Float, "tokens", "kv_heads", None]
-Cache = fx.Tensor[fx.Float, "pages", "page", "kv_heads", None]
+Tokens = fx.Tensor[fx.Float, "tokens", fx.sym_int32("heads"), None]
+KeyTokens = fx.Tensor[fx.Float, "tokens", fx.sym_int32("kv_heads"), None]
+Cache = fx.Tensor[fx.Float, "pages", "page", fx.sym_int32("kv_heads"), None]
 Places = fx.Tensor[fx.Integer, "tokens"]
 
 
@@ -158,17 +158,22 @@ def rotary_cache_kernel(
     rotated_k: fx.Tensor,
     rotation: fx.Constexpr[Rotation],
     threads: fx.Constexpr[int],
+    wide: fx.Constexpr[bool],
 ):
-    """A block takes heads of a token: first those of Q, then those of K and V."""
-    index = fx.block_idx.x * threads + fx.thread_idx.x
-    head, item, token = index // rotation.items, index % rotation.items, fx.block_idx.y
-    heads, kv_heads = Q.shape[1], K.shape[1]
-    angles = cos[positions[token], None], sin[positions[token], None]
-    slot, size = slots[token], slots.dtype(k_cache.shape[1])
-    page = slot // size
-    row, places = (page, slot - page * size), rotation.places(item)
+    """A block takes heads of a token: first those of Q, then those of K and V. wide: the caches
+    have more rows than 32 bits count. Numbers that are not negative are unsigned, which makes
+    addresses cheaper."""
+    index = fx.Uint32(fx.block_idx.x * threads + fx.thread_idx.x)
+    head, item, token = index // rotation.items, index % rotation.items, fx.Uint32(fx.block_idx.y)
+    heads, kv_heads = fx.Uint32(Q.shape[1]), fx.Uint32(K.shape[1])
+    position = positions[token]
+    position = position.to(fx.Uint64 if position.dtype.bits == 64 else fx.Uint32)
+    angles = cos[position, None], sin[position, None]
+    counted = fx.Uint64 if wide else fx.Uint32
+    slot, size = slots[token], counted(k_cache.shape[1])
+    row, places = divmod(slot.to(counted), size), rotation.places(item)
     is_query, is_rotated = head < heads, head < heads + kv_heads
-    kv_head = head - heads - fx.where(is_rotated, 0, kv_heads)
+    kv_head = head - heads - fx.where(is_rotated, fx.Uint32(0), kv_heads)
     if head < heads + 2 * kv_heads:
         if is_query:
             held = Item.load(Q[token, head, None], places)
@@ -226,11 +231,12 @@ def rotate_and_cache(
     slots: Places,
     rotation: fx.Constexpr[Rotation],
     threads: fx.Constexpr[int],
+    wide: fx.Constexpr[bool],
 ):
     rotated_q, rotated_k = fx.empty(Q.shape, Q.dtype), fx.empty(K.shape, K.dtype)
     items = (Q.shape[1] + 2 * K.shape[1]) * rotation.items
     arrays = (Q, K, V, cos, sin, positions, k_cache, v_cache, slots, rotated_q, rotated_k)
-    rotary_cache_kernel(*arrays, rotation, threads).launch(
+    rotary_cache_kernel(*arrays, rotation, threads, wide).launch(
         grid=(fx.ceildiv(items, threads), Q.shape[0]), block=threads
     )
     return rotated_q, rotated_k

@@ -32,7 +32,7 @@ def _coordinates(shape: Any) -> Any:
 def _rows(group: Workgroup, matrix: Any, tile: Any, rows: int) -> Any:
     """A tile of so many rows, as a buffer: beyond the matrix, loads are 0, and stores nothing."""
     step = matrix.stride[0]
-    start = fx.get_iter(matrix) + fx.Int64(tile) * (rows * step)
+    start = fx.get_iter(matrix) + fx.Int64(fx.Uint32(tile)) * (rows * step)
     row_bytes = fx.Int32(step) * (group.dtype.bits // 8)
     size = fx.max(fx.min(matrix.shape[0] - tile * rows, rows) * row_bytes, 0)
     layout = fx.make_layout((rows, group.d), (step, 1))

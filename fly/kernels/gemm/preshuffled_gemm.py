@@ -15,7 +15,7 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
-from fly.kernels.arrays import contiguous
+from fly.kernels.arrays import address, contiguous, copied
 from fly.kernels.gemm.batched_gemm import Left
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.matrix_product import as_operand, check_activation, check_added, result_type
@@ -234,5 +234,8 @@ def matmul_preshuffled(
         bias = contiguous(bias)
         epilogue = epilogue.limited(access(bias[None, None], 2))
     plan = plan_for(a.dtype, (1, m, k, n), access(left, 2), Access(True, 1), 1)
+    # The kernel reads adjacent elements, which are `preshuffle`'s and need not be those of a view.
+    b = contiguous(b)
+    b = copied(b) if address(b) % WIDEST else b
     made = preshuffled_gemm(left, b, n, left if bias is None else bias, plan, epilogue)
     return made.reshape(*a.shape[:-1], n)
