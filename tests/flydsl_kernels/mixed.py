@@ -48,6 +48,16 @@ def held(
     options={"act": "situv2"},
 )  # fmt: skip
 @case("a16wmix gemm1 int4 gfx942 19x512x128", GEMM1, kind="int4", tokens=19, rows=16, width=512)
+@case(
+    "a16wmix gemm1 int4 groups",
+    GEMM1,
+    target="gfx950",
+    defect="with 16 rows it multiplies a sum over four groups by the scale of one of them",
+    kind="int4",
+    tokens=19,
+    rows=16,
+    grouped=True,
+)
 @case("a16wmix gemm1 int4 gfx950", GEMM1, target="gfx950", kind="int4", tokens=40, rows=64)
 def gemm1(
     kind: str,
@@ -57,6 +67,7 @@ def gemm1(
     inner: int = 128,
     tile_k: int = 256,
     options: dict[str, object] | None = None,
+    grouped: bool = False,
 ) -> Iterator[Comparison]:
     from kernels.common.tensor_shim import _run_compiled
     from kernels.moe.moe_2stage_a16wmix import gemm1 as module
@@ -65,8 +76,7 @@ def gemm1(
     ids, weights = routed(tokens, experts, top)
     places, _, owners, count = sorted_by_expert(ids, weights, experts, rows)
     x = random(tokens, width, dtype=BF16)
-    # With 16 rows the kernel multiplies a sum over four groups by the scale of one of them.
-    w, scales, meant = held(kind, experts * 2 * inner, width, grouped=rows > 16)
+    w, scales, meant = held(kind, experts * 2 * inner, width, grouped=grouped or rows > 16)
     out = torch.zeros(len(owners) * rows, inner, dtype=BF16)
     launch = module.compile_gemm1_a16w4_port(
         BM=rows, D_HIDDEN=width, D_INTER=inner, NE=experts, TOPK=top, TILE_N=tile_n, TILE_K=tile_k,

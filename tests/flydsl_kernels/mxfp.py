@@ -29,10 +29,27 @@ def unpacked(codes: torch.Tensor, scales: torch.Tensor) -> torch.Tensor:
 
 
 @case("mxfp_moe gemm1 a4w4 50x512x256", GEMM1, target="gfx950", tokens=50, rows=32)
-@case("mxfp_moe gemm1 a8w4 70x256x256", GEMM1, target="gfx950", tokens=70, rows=64, width=256,
-      activation="fp8")  # fmt: skip
+@case(
+    "mxfp_moe gemm1 a8w4 70x512x256",
+    GEMM1,
+    target="gfx950",
+    defect="copies rows of the tile of A to LDS 128 bytes apart, and reads them 256 apart",
+    tokens=70,
+    rows=32,
+    activation="fp8",
+)
+@case("mxfp_moe gemm1 a4w4 64 rows", GEMM1, target="gfx950", tokens=70, rows=64)
 @case("mxfp_moe gemm1 quantizes 9 tokens", GEMM1, target="gfx950", tokens=9, rows=16, inline=True)
-@case("mxfp_moe gemm1 a4w4 128 rows", GEMM1, target="gfx950", tokens=90, rows=128, width=256)
+@case(
+    "mxfp_moe gemm1 quantizes 13 tokens to fp8",
+    GEMM1,
+    target="gfx950",
+    tokens=13,
+    rows=16,
+    inline=True,
+    activation="fp8",
+)
+@case("mxfp_moe gemm1 a4w4 128 rows", GEMM1, target="gfx950", tokens=90, rows=128)
 def gemm1(
     tokens: int, rows: int, width: int = 512, activation: str = "fp4", inline: bool = False
 ) -> Iterator[Comparison]:
@@ -80,7 +97,7 @@ def gemm1(
     # Activations that are quantized too lose up to an eighth each, of which sums keep little.
     largest = wanted.abs().view(-1, columns, 32).amax(2).repeat_interleave(32, 1)
     away = (values - wanted).abs()
-    limit = (0.5 if inline else 0.26) * largest + 1e-3
+    limit = (0.26 if not inline else 0.6 if activation == "fp4" else 0.35) * largest + 1e-3
     yield Comparison("too far", (away > limit).sum()[None], torch.zeros(1))
     close = torch.nn.functional.cosine_similarity(values.flatten(), wanted.flatten(), 0)
     yield Comparison("cosine", close[None], torch.ones(1), 0.02)

@@ -95,7 +95,15 @@ MLA = "attention/mla_fwd_decode_m16x8_fp8_fp8.py"
 
 @case("mla_decode fp8 70", MLA, lengths=[70])
 @case("mla_decode fp8 33 and 5 workers", MLA, lengths=[33, 5])
-@case("mla_decode fp8 keys in 3 parts", MLA, lengths=[100, 1], parts=[3, 1], workers=2)
+@case(
+    "mla_decode fp8 keys in 3 parts",
+    MLA,
+    race="a wave stores its results to LDS where another loads the next item's keys",
+    lengths=[100, 1],
+    parts=[3, 1],
+    workers=2,
+)
+@case("mla_decode fp8 4 workers", MLA, lengths=[100, 1], parts=[3, 1])
 @case("mla_decode fp8 gfx950 130", MLA, target="gfx950", lengths=[130], chip="gfx950")
 def latent(
     lengths: list[int], parts: list[int] | None = None, workers: int = 0, chip: str = "gfx942"
