@@ -18,6 +18,7 @@ class Case:
     target: str
     run: Callable[[], Iterator[Comparison]]
     race: str = ""  # what races in the kernel, where its results depend on the order of waves
+    defect: str = ""  # what makes the kernel's results wrong, with FlyDSL too
 
 
 @dataclass(frozen=True)
@@ -53,12 +54,14 @@ class Comparison:
 CASES: list[Case] = []
 
 
-def case(name: str, file: str, *, target: str = "gfx942", race: str = "", **fixed: Any) -> Any:
+def case(
+    name: str, file: str, *, target: str = "gfx942", race: str = "", defect: str = "", **fixed: Any
+) -> Any:
     """A decorator: a function of a module of cases is a case with these arguments. Several make
     several cases."""
 
     def add(function: Callable[..., Iterator[Comparison]]) -> Callable[..., Iterator[Comparison]]:
-        CASES.append(Case(name, file, target, lambda: function(**fixed), race))
+        CASES.append(Case(name, file, target, lambda: function(**fixed), race, defect))
         return function
 
     return add

@@ -95,9 +95,21 @@ MLA = "attention/mla_fwd_decode_m16x8_fp8_fp8.py"
 
 @case("mla_decode fp8 70", MLA, lengths=[70])
 @case("mla_decode fp8 33 and 5 workers", MLA, lengths=[33, 5])
+@case(
+    "mla_decode fp8 keys in 3 parts",
+    MLA,
+    race="a wave stores its results to LDS where another loads the next item's keys",
+    lengths=[100, 1],
+    parts=[3, 1],
+    workers=2,
+)
+@case("mla_decode fp8 4 workers", MLA, lengths=[100, 1], parts=[3, 1])
 @case("mla_decode fp8 gfx950 130", MLA, target="gfx950", lengths=[130], chip="gfx950")
-def latent(lengths: list[int], chip: str = "gfx942") -> Iterator[Comparison]:
-    """Multi-head latent attention: 128 heads share keys of 576, whose first 512 are the values."""
+def latent(
+    lengths: list[int], parts: list[int] | None = None, workers: int = 0, chip: str = "gfx942"
+) -> Iterator[Comparison]:
+    """Multi-head latent attention: 128 heads share keys of 576, whose first 512 are the values.
+    Each part of a sequence's keys is an item of work, with a partial result in f32 of its own."""
     from kernels.attention import mla_fwd_decode_m16x8_fp8_fp8 as module
 
     heads, width, kept = 128, module.QK_HEAD_DIM, module.V_HEAD_DIM
@@ -106,20 +118,29 @@ def latent(lengths: list[int], chip: str = "gfx942") -> Iterator[Comparison]:
     cache = random(pages, width, seed=1).to(FP8[chip])
     indices = torch.randperm(pages, generator=torch.Generator().manual_seed(2))[: sum(lengths)]
     first = [sum(lengths[:number]) for number in range(sequences + 1)]
-    # An item of work: batch, slot of a partial result (none), queries from and to, keys from and
-    # to, and how far the last key is from the last query.
-    work = [[n, -1, n, n + 1, first[n], first[n + 1], 0, 0] for n in range(sequences)]
+    items = []  # sequence, keys from and to
+    for n, length in enumerate(lengths):
+        count = parts[n] if parts else 1
+        ends = [first[n] + length * part // count for part in range(count + 1)]
+        items += [(n, ends[part], ends[part + 1]) for part in range(count)]
+    # An item of work: batch, slot of the partial result, queries from and to, keys from and to,
+    # and how far the last key is from the last query.
+    work = [[n, slot, n, n + 1, start, end, 0, 0] for slot, (n, start, end) in enumerate(items)]
+    workers = workers or len(items)
+    shares = [len(items) * worker // workers for worker in range(workers + 1)]
     out = torch.zeros(sequences * heads, kept, dtype=torch.bfloat16)
-    partial, sums = torch.zeros(heads, kept), torch.zeros(heads)
+    partial, sums = torch.zeros(len(items) * heads, kept), torch.zeros(len(items) * heads)
     module.launch_mla_fwd_decode_m16x8_fp8_fp8(
-        query.view(-1, width), cache, indices.int(),
-        torch.arange(sequences + 1, dtype=torch.int32),
+        query.view(-1, width), cache, indices.int(), torch.tensor(shares, dtype=torch.int32),
         torch.tensor(work, dtype=torch.int32).flatten(), out, partial, sums,
-        width**-0.5, sequences, 160 << 10, stream=torch.cuda.current_stream(),
+        width**-0.5, workers, 160 << 10, stream=torch.cuda.current_stream(),
     )  # fmt: skip
-    wanted = torch.zeros(sequences, heads, kept, dtype=torch.double)
-    for n in range(sequences):
-        k = cache.double()[indices[first[n] : first[n + 1]]]
-        weights = torch.softmax(query[n].double() @ k.T / math.sqrt(width), 1)
-        wanted[n] = weights @ k[:, :kept]
-    yield Comparison("out", out.view(sequences, heads, kept), wanted, 0.06, 0.06)
+    wanted = torch.zeros(len(items), heads, kept, dtype=torch.double)
+    logarithms = torch.zeros(len(items), heads, dtype=torch.double)
+    for slot, (n, start, end) in enumerate(items):
+        k = cache.double()[indices[start:end]]
+        scores = query[n].double() @ k.T / math.sqrt(width)
+        wanted[slot] = torch.softmax(scores, 1) @ k[:, :kept]
+        logarithms[slot] = scores.logsumexp(1)
+    yield Comparison("partial", partial.view(len(items), heads, kept), wanted, 0.06, 0.06)
+    yield Comparison("lse", sums.view(len(items), heads), logarithms, 1e-3, 1e-3)

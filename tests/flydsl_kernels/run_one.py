@@ -32,6 +32,8 @@ MODULES = (
     "comm",
     "cdna5",
     "mega",
+    "mixed",
+    "mxfp",
 )
 
 

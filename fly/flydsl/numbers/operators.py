@@ -106,6 +106,7 @@ class FlyDSLNumbers:
 
     error: ClassVar[type[InputError]] = FlyDSLError
     merges_reordered: ClassVar[bool] = True
+    drops_one_sided: ClassVar[bool] = True
     fastmath: str | None = None
     waves_per_eu: int = 0
     registers: int = 0
@@ -175,7 +176,15 @@ class FlyDSLNumbers:
         as signed, as wide as it is."""
         value = lift(value)
         if isinstance(value, Vector):
-            tracing.refuse(f"fx.{dtype.title} takes a number, not {value.described}")
+            # FlyDSL keeps a vector whose elements have the type, and converts floats.
+            if value.dtype.ir == dtype.ir:
+                return value
+            if value.dtype.is_float and dtype.is_float:
+                return vector_arithmetic.convert(value, dtype)
+            tracing.refuse(
+                f"fx.{dtype.title} takes a number, not {value.described}",
+                f"convert the elements: x.to(fx.{dtype.title})",
+            )
         if isinstance(value, _NUMBERS):
             return Scalar(dtype, number=wrapped(value, dtype))
         if not isinstance(value, Scalar):

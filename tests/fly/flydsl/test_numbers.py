@@ -163,3 +163,17 @@ def test_options_of_blocks():
             assert tracing_option("fastmath") == "fast"
         assert tracing_option("unroll") == 4
     assert tracing_option("unroll") is None
+
+
+def test_a_number_type_keeps_a_vector_of_its_elements():
+    def body(n: fx.Int32):
+        vector = fx.Vector.filled(4, 1.5, fx.Float32)
+        scaled = fx.Float32(vector) * 2.0
+        assert (scaled.dtype, scaled.numel) == (fx.Float32, 4)
+        assert fx.Float16(vector).dtype is fx.Float16
+        with pytest.raises(TypeError, match=r"convert the elements: x\.to\(fx\.Int32\)"):
+            fx.Int32(vector)
+
+    text = traced(body, 3)
+    assert "arith.mulf" in text
+    assert "arith.truncf" in text

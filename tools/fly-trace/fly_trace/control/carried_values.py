@@ -123,6 +123,8 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
         return _merged_containers(a, b, join, path)
     if object_fields.is_in_place(a) or object_fields.is_in_place(b):
         raise Mismatch(a, b, path)
+    if _is_one_sided(a, b):
+        return MISSING
     if is_leaf(a) and is_leaf(b):
         if same(a, b):
             return a
@@ -160,6 +162,14 @@ def _is_reordered(a: dict[Any, Any], b: dict[Any, Any]) -> bool:
     first one's order be that of both."""
     own = rules.current()
     return own is not None and own.merges_reordered and a.keys() == b.keys()
+
+
+def _is_one_sided(a: Any, b: Any) -> bool:
+    """Whether a dynamic attribute that only one path gives an object is dropped."""
+    if a is not MISSING and b is not MISSING:
+        return False
+    own = rules.current()
+    return own is not None and own.drops_one_sided and _is_dynamic(b if a is MISSING else a)
 
 
 def _is_dynamic(value: Any) -> bool:

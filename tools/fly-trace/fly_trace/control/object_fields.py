@@ -25,7 +25,18 @@ def is_object(value: Any) -> bool:
 def is_own_object(value: Any) -> bool:
     """Whether the traced function made an object. One from outside is the same at each launch, and
     what it holds stays known while tracing."""
-    return is_object(value) and not is_outside(value) and _is_tree(value, set())
+    return is_own(value) and _is_tree(value, set())
+
+
+def is_own(value: Any) -> bool:
+    """As `is_own_object`; the object may hold itself."""
+    return is_object(value) and not is_outside(value)
+
+
+def holds_itself_by(value: Any, name: str) -> bool:
+    """Whether an object can be reached from its attribute `name`."""
+    held = read(value)
+    return name in held and not _is_tree(held[name], {id(value)})
 
 
 def is_in_place(value: Any) -> bool:

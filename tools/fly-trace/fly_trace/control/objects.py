@@ -231,7 +231,7 @@ def _check_assignment(container: Any, name: str = "", how: str = "the assignment
         check_change(container, how)
     except InputError as error:
         entry = builder.frozen.find(container) if builder is not None else None
-        if entry is None or entry.origin is Origin.OUTSIDE or not _has_items(container):
+        if entry is None or entry.origin is Origin.OUTSIDE or not _has_items(container, name):
             raise
         found = _shared(error, entry)
         if builder is not None and entry.origin is Origin.CARRIED:
@@ -258,8 +258,13 @@ def _has_more(builder: Builder, entry: Entry) -> bool:
     return any(now.get(name) is not one for name, one in entry.state.items() if name not in fields)
 
 
-def _has_items(container: Any) -> bool:
-    return type(container) in (list, dict) or object_fields.is_own_object(container)
+def _has_items(container: Any, name: str) -> bool:
+    """Whether a branch or loop may carry what changes: the items, or the attribute `name`. Of an
+    object that holds itself, other attributes are carried than the one by which it does."""
+    if type(container) in (list, dict) or object_fields.is_own_object(container):
+        return True
+    own = bool(name) and object_fields.is_own(container)
+    return own and not object_fields.holds_itself_by(container, name)
 
 
 def _shared(error: InputError, entry: Entry) -> ContainerChanged:

@@ -28,6 +28,9 @@ class Rules(Protocol):
     is_free: bool
     # Whether a branch may leave a dictionary with its keys in another order than the other branch.
     merges_reordered: bool
+    # Whether an object has no longer, behind a branch, an attribute with a dynamic value that only
+    # one side has given it. Otherwise that is an error.
+    drops_one_sided: bool
 
     def begin(self, builder: Any) -> None:
         """Called when a function is traced, with its builder, before any of its operations."""
