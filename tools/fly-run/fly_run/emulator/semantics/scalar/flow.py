@@ -12,7 +12,7 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Handler
 from fly_run.emulator.semantics.base.operation import SINCE_GFX11, Operation
-from fly_run.emulator.semantics.scalar import named_barriers
+from fly_run.emulator.semantics.scalar import cluster_barrier, named_barriers
 
 CONDITIONS: dict[str, Callable[[Handler], Value]] = {
     "s_cbranch_scc0": lambda h: ~h.scc(),
@@ -57,7 +57,7 @@ def operations() -> Iterator[Operation]:
         yield Operation(name, "nothing", traits=SINCE_GFX11)
     for name, condition in CONDITIONS.items():
         yield Operation(name, "flow", body=_conditional(condition))
-    for name, body in (BODIES | named_barriers.BODIES).items():
+    for name, body in (BODIES | named_barriers.BODIES | cluster_barrier.BODIES).items():
         yield Operation(name, "flow", body=body)
 
 
