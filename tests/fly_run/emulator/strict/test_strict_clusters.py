@@ -99,7 +99,14 @@ def test_wrong(body: str, message: str) -> None:
         run(body, 2, 2, waves=2 if READ in body else 1, strict=True)
 
 
-def test_a_multicast_outside_of_a_cluster() -> None:
-    run(MASK.format("1") + LANE + LOAD, 1, 2, strict=True)
-    with pytest.raises(Fault, match="names workgroups beyond the 1 of the cluster"):
-        run(MASK.format("3") + LANE + LOAD, 1, 2, strict=True)
+@pytest.mark.parametrize("mask", ["1", "3"])
+def test_a_multicast_outside_of_a_cluster(mask: str) -> None:
+    run(MASK.format("0") + LANE + LOAD, 1, 2, strict=True)
+    with pytest.raises(Fault, match=f"0x{mask}, is not 0 outside of a cluster"):
+        run(MASK.format(mask) + LANE + LOAD, 1, 2, strict=True)
+
+
+def test_stores_ignore_the_mask() -> None:
+    body = TENSOR.format("0x20008").replace("load_to", "store_from")
+    fill = "  v_lshlrev_b32 v2, 3, v1\n  ds_store_b64 v2, v[0:1]\n  s_wait_dscnt 0x0\n"
+    run(fill + body, 2, 2, strict=True)

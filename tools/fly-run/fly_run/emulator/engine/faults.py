@@ -98,7 +98,7 @@ def describe(
     elif kind == "inactive lanes":
         what = "with bound_ctrl, this instruction is supported only with all lanes active"
     elif kind == "tensor":
-        what = "a tensor descriptor of another type than 2, or one that signals a barrier"
+        what = "a tensor descriptor of another type than 2"
     elif kind == "named barrier":
         what = (
             f"a named barrier whose number is not 1 to {state.NAMED_BARRIERS}, that expects no"

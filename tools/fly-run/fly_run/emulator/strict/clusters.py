@@ -1,11 +1,12 @@
 """What `--strict` checks of clusters of workgroups: signals of their barrier, and multicasts.
 
-A multicast has a mask of workgroups of the cluster. Every workgroup of the mask makes the same
-request, and each gets what it has asked for at its own place in LDS (FlyDSL's programs; rocjitsu's
-`cluster_lds_multicast.h`). An earlier version of rocjitsu copies what one has asked for to all
-workgroups of the mask. Both are the same if all of them make the same request, so anything else is
-rejected: a mask without the workgroup itself or with workgroups that are not there, and a request
-that not all workgroups of its mask have made by the end of the cluster.
+A multicast has a mask of workgroups of the cluster, which is 0 outside of one. Every workgroup of
+the mask is expected to make the same request, and each gets what it has asked for at its own place
+in LDS; hardware waits for late ones, but not for long (public summaries of the CDNA5 ISA manual,
+10.7 and 10.11; FlyDSL's programs; rocjitsu's `cluster_lds_multicast.h`, where an earlier version
+copies what one has asked for to all workgroups of the mask). What else a mask may mean is not said,
+so these are rejected: a mask without the workgroup itself or with workgroups that are not there,
+and a request that not all workgroups of its mask have made by the end of the cluster.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class Cluster:
 
     def wrong_mask(self, mask: int, rank: int) -> str | None:
         """Returns what is wrong with the mask of a request of workgroup `rank`."""
+        if self.size == 1:
+            return "is not 0 outside of a cluster"
         if mask >> self.size:
             return f"names workgroups beyond the {self.size} of the cluster"
         if not mask >> rank & 1:

@@ -83,6 +83,10 @@ class Reports:
             wave, instruction, message, "a variable is read on a path that does not initialize it"
         )
 
+    def lds_barrier(self, wave: WaveView, instruction: Instruction) -> Fault:
+        message = "--strict cannot tell which accesses a barrier in LDS orders"
+        return self.fault(wave, instruction, message, "run this kernel without --strict")
+
     def _register(self, word: int) -> str:
         """Returns the name of the register at this offset in the wave state."""
         if word < state.SGPR + 512:

@@ -44,6 +44,7 @@ CACHE = ("buffer_inv", "buffer_wb", "global_inv", "global_wb")
 # gfx1250: copies between memory and LDS, and tensor data moves, have counters of their own.
 ASYNC, ASYNC_COUNTER = "_async_", "asynccnt"
 TENSOR, TENSOR_COUNTER = "fly_tensor_copy", "tensorcnt"
+LDS_BARRIER = "_barrier_arrive_"
 SCALAR_TIMES = ("s_memtime", "s_memrealtime")
 
 
@@ -272,6 +273,8 @@ class Strict:
         values: Values,
     ) -> None:
         """Counts a tensor data move, and records the bytes of LDS that it reads or writes."""
+        if tensor.arrives(effect.step, values):
+            raise self._report.lds_barrier(wave, instruction)
         made = track.counters.issue(instruction, TENSOR_COUNTER, TENSOR, frozenset())
         offsets = tensor.lds_bytes(effect.step, values, len(wave.lds))
         use = tensor.undefined_use(effect.step, track.shadow, track.group.undefined, offsets)
@@ -336,6 +339,8 @@ class Strict:
             )
 
     def _pass_barrier(self, wave: WaveView, track: Track, instruction: Instruction) -> None:
+        if LDS_BARRIER in instruction.mnemonic:
+            raise self._report.lds_barrier(wave, instruction)
         if clusters.is_barrier(instruction):
             if instruction.mnemonic.startswith("s_barrier_signal"):
                 for access in track.completed:

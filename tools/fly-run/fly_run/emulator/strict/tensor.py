@@ -69,13 +69,20 @@ def lds_bytes(step: Step, values: Values, size: int) -> np.ndarray:
 
 
 def multicast(step: Step, values: Values, name: str) -> Request | None:
-    """Returns the request of a move; None if its descriptor is not valid."""
+    """Returns the request of a move to LDS; None for others, which ignore the mask, and if its
+    descriptor is not valid."""
     words = [
         _bits(values, place, count) for place, count in zip(step.operands, GROUPS, strict=False)
     ]
-    if not (words[0] or 0) & 1:
+    if stores(step) or not (words[0] or 0) & 1:
         return None
     return Request(name, (words[1] or 0) & MASK, (str(words).encode(),))
+
+
+def arrives(step: Step, values: Values) -> bool:
+    """Whether a move arrives at a barrier in LDS when it is done."""
+    control = values.word(step.operands[1]) or 0
+    return bool(control >> 18 & 1)
 
 
 def _inside(words: list[int], counts: list[int], gathers: int) -> np.ndarray:
