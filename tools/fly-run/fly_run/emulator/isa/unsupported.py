@@ -63,7 +63,9 @@ REASONS: dict[str, tuple[str, ...]] = {
         "v_swmmac_bf16f32_16x16x64_bf16",
     ),
     "transposed loads": ("global_load_tr_b(?:64|128)",),
-    "registers given and taken while a wave runs": ("s_alloc_vgpr",),
+    "registers given and taken while a wave runs: no code object can ask for such waves": (
+        "s_alloc_vgpr",
+    ),
     "markers for data in the code": ("s_code_end", "v_illegal"),
     "not implemented yet for gfx11 and gfx12": (
         "ds_(?:load|store)_addtid_b32",
