@@ -40,8 +40,15 @@ def loaded(device: Any, image: Image) -> Any:
 
 
 def launch(
-    device: Any, image: Image, kernel: str, grid: Any, block: Any, packed: bytes, shared: int = 0
+    device: Any,
+    image: Image,
+    kernel: str,
+    grid: Any,
+    block: Any,
+    packed: bytes,
+    shared: int = 0,
+    **more: Any,
 ) -> None:
     """Runs one launch to completion."""
-    device.launch(loaded(device, image).function(kernel), grid, block, packed, shared)
+    device.launch(loaded(device, image).function(kernel), grid, block, packed, shared, **more)
     device.synchronize()

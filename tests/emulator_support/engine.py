@@ -83,6 +83,7 @@ def launch(
     lds: int = 0,
     device: Any = None,
     read_only: tuple[str, ...] = (),
+    cluster: tuple[int, int, int] | None = None,
     **options: Any,
 ) -> Any:
     """Runs a kernel; arrays are bound in place, NumPy scalars are passed by value. Returns the
@@ -104,5 +105,7 @@ def launch(
                 data = value.tobytes()
             assert len(data) == argument.size
             kernarg[argument.offset : argument.offset + len(data)] = data
-        launching_on_device.launch(device, code, found.name, shape, items, bytes(kernarg), lds)
+        more = {"cluster": cluster} if cluster else {}
+        packed = bytes(kernarg)
+        launching_on_device.launch(device, code, found.name, shape, items, packed, lds, **more)
     return device

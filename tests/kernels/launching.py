@@ -19,7 +19,7 @@ from kernels.case import Case, Launch, check
 Arrays = dict[int, np.ndarray]
 
 
-def _pack(kernel: Kernel, launch: Launch, address: Callable[[int, np.ndarray], int]) -> bytes:
+def pack(kernel: Kernel, launch: Launch, address: Callable[[int, np.ndarray], int]) -> bytes:
     kernarg = bytearray(kernel.kernarg_size)
     pairs = zip(kernel.arguments, launch.arguments, strict=True)
     for position, (argument, value) in enumerate(pairs):
@@ -67,7 +67,7 @@ def run(device: Any, code: CodeObject, kernel: str, launch: Launch, lds: int = 0
     before = {i: a.copy() for i, a in launch.arrays().items()}
 
     with launching_on_device.Buffers(device) as buffers:
-        kernarg = _pack(
+        kernarg = pack(
             code.kernel(kernel), launch, lambda at, array: buffers.add(f"argument {at}", array)
         )
         launching_on_device.launch(device, code, kernel, launch.grid, launch.block, kernarg, lds)
@@ -88,7 +88,7 @@ def on_host(case: Case) -> Arrays:
     """Returns the arrays after the same launch on the host's processor, one workgroup at a time."""
     library, launch = _host_library(), case.launch()
     _place(launch)
-    kernarg = _pack(
+    kernarg = pack(
         build.device(*build.LAYOUT).kernel(case.kernel), launch, lambda _, array: array.ctypes.data
     )
     entry = ctypes.cast(getattr(library, f"enter_{case.kernel}"), ctypes.c_void_p)

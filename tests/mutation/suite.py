@@ -25,7 +25,7 @@ FILES = (
     *("test_measure.py", "test_strict.py", "test_stats.py", "test_trace.py"),
     *("test_access_bounds.py", "test_shortcuts.py", "test_measured_sums.py", "test_dot_forms.py"),
     *("test_half_overflow.py", "test_copies_to_lds.py", "test_tensor_moves.py"),
-    "test_strict_copies.py",
+    *("test_strict_copies.py", "test_lds_barriers.py", "test_strict_clusters.py"),
 )
 # Time limit in seconds for the tests of a handler, of which only the quickest run: a child that
 # detects nothing must finish long before its own limit.

@@ -83,7 +83,8 @@ class Kernel:
     """A kernel: its descriptor, which the hardware reads, and its metadata, which the host reads.
 
     Sizes are in bytes; `private_segment_fixed_size` is per lane. `descriptor` and `entry` are
-    addresses relative to the code object.
+    addresses relative to the code object. `cluster` is the size of a cluster in workgroups, if the
+    kernel was compiled for one.
     """
 
     name: str
@@ -108,6 +109,7 @@ class Kernel:
     required_workgroup_size: tuple[int, int, int] | None
     wavefront_size: int
     uses_dynamic_stack: bool
+    cluster: tuple[int, int, int] | None = None
 
     @property
     def arguments(self) -> tuple[Argument, ...]:
@@ -146,6 +148,8 @@ class Kernel:
         block = f"at most {self.max_flat_workgroup_size} work items"
         if self.required_workgroup_size:
             block = "×".join(map(str, self.required_workgroup_size)) + " work items"
+        if self.cluster:
+            block += f", clusters of {'×'.join(map(str, self.cluster))} workgroups"
         spilled = self.sgpr_spill_count + self.vgpr_spill_count
         stack = ", and a dynamic stack" if self.uses_dynamic_stack else ""
         return [
@@ -349,6 +353,7 @@ def _kernel(elf: Elf, said: dict[str, Any]) -> Kernel:
         required_workgroup_size=_triple(said, ".reqd_workgroup_size"),
         wavefront_size=_wavefront(said),
         uses_dynamic_stack=bool(said.get(".uses_dynamic_stack", False)),
+        cluster=_triple(said, ".cluster_dims"),
     )
 
 

@@ -30,7 +30,7 @@ IMPLEMENTED = {
     "RDNA3": 925,
     "RDNA3.5": 985,
     "RDNA4": 1060,
-    "CDNA5": 1311,
+    "CDNA5": 1313,
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import subprocess
 import sys
@@ -231,3 +232,26 @@ def test_a_closed_pipe_is_quiet(called, tmp_path) -> None:
         cwd=tmp_path,
     )
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_clusters() -> None:
+    from emulator_support.clusters import run
+    from fly_run.shell import stats_text
+
+    seen = Statistics()
+    run("  s_barrier_signal -3\n  s_barrier_wait -3", 3, 6, observers=(seen,))
+    (found,) = seen.documents
+    assert (found["cluster"], found["clusters"], found["workgroups"]) == ([3, 1, 1], 2, 6)
+    out = io.StringIO()
+    stats_text.show([found], out)
+    assert "  clusters   2 of 3 workgroups each\n" in out.getvalue()
+
+
+def test_no_clusters_are_not_told(add: CodeObject) -> None:
+    from fly_run.shell import stats_text
+
+    found = statistics(add, [*(np.ones(64, "f4") for _ in range(3)), np.int64(64)], 1)
+    assert (found["cluster"], found["clusters"]) == ([1, 1, 1], 1)
+    out = io.StringIO()
+    stats_text.show([found], out)
+    assert "clusters" not in out.getvalue()

@@ -27,7 +27,7 @@ from fly_target import registry
 from fly_run.devices import zeroed_pages
 from fly_run.devices.options import MFMA, Options, in_environment
 from fly_run.devices.protocol import FROM_DEVICE, TO_DEVICE, Function, Stream
-from fly_run.emulator.engine import library
+from fly_run.emulator.engine import clusters, library
 from fly_run.emulator.engine.arena import GAP, OWN, Buffers, Region
 from fly_run.emulator.engine.launch import run
 from fly_run.emulator.engine.loading import Loaded, Prepared
@@ -39,7 +39,7 @@ MOST_WORK_ITEMS = 1024  # of a workgroup
 MOST_SPACES, MOST_SPACE_BYTES = 64, 256 << 20
 
 Triple = tuple[int, int, int]
-_Shape = tuple[Prepared, Triple, Triple, int]
+_Shape = tuple[Prepared, Triple, Triple, int, Triple]
 
 
 @dataclass(frozen=True)
@@ -204,14 +204,17 @@ class Emulator:
         packed: bytes,
         shared: int = 0,
         stream: Stream | None = None,
+        cluster: Triple | None = None,
     ) -> None:
-        """See Device. Raises Fault for an error of the kernel."""
+        """See Device. Raises Fault for an error of the kernel. `cluster` is the size of a cluster
+        in workgroups; by default the kernel's own (`clusters.of`)."""
         assert isinstance(function, Prepared)
+        joint = clusters.of(function.kernel, self.target, grid, cluster)
         with self._busy:
             if 0 in grid:
                 self._check(function.kernel, grid, block, shared)
                 return
-            shape = function, grid, block, shared
+            shape = function, grid, block, shared, joint
             space = self._space(shape)
             watch = function.watch
             if self.options.observers:
@@ -231,9 +234,9 @@ class Emulator:
         if space is not None:
             self._spaces.move_to_end(shape)
             return space
-        function, grid, block, shared = shape
+        function, grid, block, shared, cluster = shape
         lds = self._check(function.kernel, grid, block, shared)
-        space = self._spaces[shape] = Workspace(function, grid, block, lds)
+        space = self._spaces[shape] = Workspace(function, grid, block, lds, cluster)
         return space
 
     def _keep(self, shape: _Shape, space: Workspace) -> None:

@@ -5,7 +5,8 @@ each.
     micro-op     one decoded step, 64 bytes                          (handlers traverse these)
     region       a range of guest addresses and the host memory it maps to
     context      one thread of a launch: regions, code map, grid, budget
-    slot         one resident workgroup: a header, its waves, its LDS, its scratch
+    slot         one resident workgroup: a header, its waves, its LDS, its scratch;
+                 the workgroups of a cluster have consecutive slots
 
 A row is a vector register: 64 lanes of 4 bytes. Rows are 64-byte aligned, so that one row is four
 aligned AVX-512 vectors.
@@ -47,13 +48,15 @@ MXCSR_DOUBLE = 636  # u32: host control word for f16 and f64 operations
 SCALAR_TEMP = 640  # 8 × u64: operands made by an adapter
 VGPR_LIMIT = 704  # u64: byte offset in the wave state of the end of the VGPRs
 SIGNALS = 712  # u32: how often the wave has signalled the barrier (gfx12)
-CLUSTER = 716  # u32: the hardware register IB_STS2
+IB_STS2 = 716  # u32: the hardware register with the wave's place in its cluster
 ZEROS = 720  # 16 bytes of zeros: the result of a buffer load out of range
 PRIVATE_BASE = 736  # u64: src_flat_scratch_base, 0 if the target has none
 SLOT = 744  # pointer to the workgroup's slot
 JOINED = 752  # u32: number of the named barrier that the wave has joined, 0 for none
 SEEN = 756  # u32: how often that was complete when the wave joined it or last went past it
-WAITS_NAMED = 760  # u32, 1 while the wave waits at it
+WAITS_AT = 760  # u32: the kind of barrier that the wave waits at, see the AT_ constants
+CLUSTER_BARRIER = 768  # pointer to the barrier of the wave's cluster
+CLUSTER_SEEN = 776  # u32: how often that was complete when the wave last went past it
 ADDRESS = 1024  # 64 × u64: the addresses of a gather or scatter
 TEMP = 1536  # TEMP_ROWS rows: operands made by an adapter
 TEMP_ROWS = 28
@@ -61,6 +64,7 @@ SINK = TEMP + TEMP_ROWS * ROW  # 16 bytes a lane: absorbs a buffer store out of 
 VGPR = SINK + 16 * LANES  # the vector registers, then the constants
 HEADER = VGPR
 
+AT_OWN, AT_NAMED, AT_CLUSTER = range(3)
 STATUS_READY, STATUS_BARRIER, STATUS_DONE, STATUS_FAULT, STATUS_DECODE = range(5)
 
 # Kinds of faults in a fault record; engine.faults has their messages.
@@ -80,6 +84,7 @@ FAULTS = (
     "swizzled",  # a buffer resource of gfx1250 that swizzles
     "named barrier",  # one with a wrong number or no members, or that the wave has not joined
     "deadlock",  # all waves of a workgroup wait at barriers
+    "cluster deadlock",  # all waves of a cluster wait at barriers, or have ended
     "observer",  # an observer in Python stopped the launch
 )
 FAULT = {name: number for number, name in enumerate(FAULTS)}
@@ -150,19 +155,23 @@ CTX = _Fields(
         "code_low",  # guest address of the first byte of code
         "code_dwords",  # their number
         "code_map",  # pointer to one micro-op pointer for each dword of code, 0 = not decoded
-        "tickets",  # pointer to the number of the next workgroup, shared by all threads
-        "next_group",  # the workgroup after the last one that this thread started
-        "next_x",  # and its place in the grid
+        "tickets",  # pointer to the number of the next cluster, shared by all threads
+        "next_group",  # the cluster after the last one that this thread started
+        "next_x",  # and its place in the grid of clusters
         "next_y",
         "next_z",
-        "end_group",
-        "grid_x",
+        "end_group",  # the number of clusters
+        "grid_x",  # the grid, in clusters
         "grid_y",
+        "cluster_size",  # workgroups in a cluster; at least 1
+        "cluster_x",
+        "cluster_y",
+        "cluster_sgpr",  # byte offset of the SGPR with the place in the cluster, or 2^64-1
         "waves",  # waves in a workgroup
-        "slots",  # how many workgroups are resident at once
-        "used_slots",  # how many of them have ever held one
-        "next_slot",  # the slot that runs first in the next slice
-        "live_groups",  # workgroups that have started and not ended
+        "slots",  # how many clusters are resident at once
+        "used_slots",  # how many of their places have ever held one
+        "next_slot",  # the place that runs first in the next slice
+        "live_groups",  # clusters that have started and not ended
         "slot_base",  # pointer to the first slot
         "slot_stride",
         "wave_stride",
@@ -175,7 +184,7 @@ CTX = _Fields(
         "executed",  # instructions executed so far, by all waves
         "limit",  # stop when `executed` passes this
         "slice_end",  # return to Python when `executed` passes this
-        "done_groups",
+        "done_groups",  # clusters that have ended
         "stopped_wave",  # pointer to the wave that faulted or needs code decoded
         "template",  # pointer to a wave state: the initial header and constants of all waves
         "template_constants",  # byte offset of the constants in it
@@ -202,7 +211,7 @@ CTX = _Fields(
 
 SLOT_ACTIVE = 0  # u64
 SLOT_PREPARED = 8  # u64: the waves' constant parts have been copied in
-SLOT_BARRIERS = 64  # named barriers by number, 16 bytes each; none has the number 0
+SLOT_BARRIERS = 64  # named barriers by number, 16 bytes each; 0: the cluster's
 NAMED_BARRIERS = 16
 EXPECTED, ARRIVED, COMPLETED = 0, 4, 8  # u32 each
 SLOT_HEADER = SLOT_BARRIERS + 320

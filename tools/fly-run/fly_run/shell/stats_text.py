@@ -53,6 +53,9 @@ def _percent(share: float | None) -> str:
 def _summary(one: Document) -> list[Row]:
     registers, branches = one["registers"], one["branches"]
     rows = []
+    if one["clusters"] < one["workgroups"]:
+        told = f"{one['clusters']:,} of {_sizes(one['cluster'])} workgroups each"
+        rows.append(("clusters", told))
     if (held := one["occupancy"]) is not None:
         limits = f", limited by {' and '.join(held['limits'])}" if held["limits"] else ""
         rows.append(

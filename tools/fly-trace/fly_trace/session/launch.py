@@ -53,6 +53,9 @@ def attribute_of(value: int | str) -> ir.Attribute:
     return ir.Attribute.parse(value) if value[:1] in "#[" else ir.StringAttr.get(value)
 
 
+CLUSTER = "fly.cluster_dims"  # of a kernel: "x,y,z", workgroups of a cluster
+
+
 @record
 class Argument:
     """An argument of a kernel call: a tensor or scalar that is passed, or a constant for which the
@@ -108,17 +111,21 @@ class KernelCall:
         smem: Any = None,
         stream: Any = None,
         attributes: Attributes = (),
+        cluster: Any = None,
         **unknown: Any,
     ) -> None:
         """Launches `grid` workgroups (1 to 3 numbers) of `block` work items each, with `smem` bytes
         of dynamic shared memory, by default those that the kernel's
         fx.SharedAllocator(static=False) takes. `stream` is a stream parameter of the host function;
         without one launches are in the current stream. `attributes` are attributes of MLIR for
-        the kernel's function."""
+        the kernel's function. `cluster` is the number of workgroups of a cluster, 1 to 3 constants,
+        of which the grid's sizes must be multiples; InputError on a target without clusters."""
         if unknown:
             tracing.refuse(
-                f"launch takes grid, block, smem and stream, not {', '.join(unknown)}",
+                f"launch takes grid, block, smem, stream and cluster, not {', '.join(unknown)}",
             )
+        if cluster is not None:
+            attributes = (*attributes, *_clustered(cluster))
         self.launched = True
         sizes = _sizes("grid", grid)
         blocks = _sizes("block", block)
@@ -313,6 +320,16 @@ def _sizes(what: str, given: Any) -> tuple[Any, Any, Any]:
         made.append(number)
     x, y, z = (*made, 1, 1)[:3]
     return x, y, z
+
+
+def _clustered(cluster: Any) -> Attributes:
+    """The attribute that the lowering reads the size of a cluster from."""
+    sizes = _sizes("cluster", cluster)
+    if any(isinstance(size, Scalar) for size in sizes):
+        tracing.refuse("the sizes of a cluster must be constants")
+    if min(sizes) < 1:
+        tracing.refuse(f"a size of cluster is {min(sizes)}, which is not a valid launch size")
+    return () if sizes == (1, 1, 1) else ((CLUSTER, ",".join(map(str, sizes))),)
 
 
 def _static_block(kernel: KernelFunction, block: tuple[Any, Any, Any]) -> Any:

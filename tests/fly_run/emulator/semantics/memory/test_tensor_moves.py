@@ -224,7 +224,8 @@ def test_invalid_and_empty_ones_do_nothing() -> None:
     [
         (Move(2, (8, 4), (8, 4), (8,), lds=LDS_BYTES - 8), "LDS"),
         (Move(2, (8, 4), (8, 4), (8,), start=1 << 40), "memory"),
-        (Move(2, (8, 4), (8, 4), (8,), more={146: 1}), "tensor"),  # it signals a barrier
+        # It arrives at a barrier beyond LDS.
+        (Move(2, (8, 4), (8, 4), (8,), more={146: 1, 160 + 15: 1}), "LDS fault: 8 bytes"),
         (Move(2, (8, 4), (8, 4), (8,), more={127: 0}), "tensor"),  # another type
     ],
 )
@@ -232,3 +233,34 @@ def test_faults(m: Move, message: str) -> None:
     data = [np.zeros(n, np.uint8) for n in (MEMORY_BYTES, LDS_BYTES, LDS_BYTES)]
     with pytest.raises(Fault, match=message):
         move(m, "load_to", *data)
+
+
+@pytest.mark.parametrize("stores", [False, True], ids=["load", "store"])
+@pytest.mark.parametrize(
+    ("move", "times"),
+    [
+        (Move(2, (8, 4), (8, 4), (8,)), 1),
+        (Move(2, (8, 4), (8, 4), (8,), iterate=(3, 64, 32)), 1),  # once, not at each turn
+        (Move(2, (8, 4), (0, 4), (8,)), 0),  # nothing is copied
+    ],
+)
+def test_a_move_arrives_at_a_barrier(move: Move, times: int, stores: bool) -> None:
+    """The barrier at byte 0x4008 of LDS, whose pending count is 0, starts another phase."""
+    place = 0x4008
+    words = descriptor(
+        replace(move, more={146: 1, **{160 + bit: place >> 3 >> bit & 1 for bit in range(16)}})
+    )
+    code = np.zeros(128, np.uint32)
+    code[:20] = words
+    memory, lds = np.zeros(MEMORY_BYTES, np.uint8), np.zeros(LDS_BYTES, np.uint8)
+    lds[place : place + 8] = np.array([5 << 29 | 9 << 32], np.uint64).view(np.uint8)
+    instruction = "tensor_store_from_lds" if stores else "tensor_load_to_lds"
+    out = np.zeros(LDS_BYTES, np.uint8)
+    body = BODY.format(
+        fill=fill_lds("s[8:9]"),
+        instruction=f"{instruction} s[12:15], s[16:23], s[24:27], s[28:31]",
+        store=store_lds("s[10:11]"),
+    )
+    run(body, [code, memory, lds, out])
+    after = out[place : place + 8].view(np.uint64)[0]
+    assert int(after) == (9 | 4 << 29 | 9 << 32 if times else 5 << 29 | 9 << 32)

@@ -20,7 +20,7 @@ from fly_run.emulator.lowering.registers import Allocation
 Triple = tuple[int, int, int]
 KERNARG_ALIGNMENT = 64  # bytes
 UNUSED = 0xFFFF_FFFF_FFFF_FFFF  # a number that is no register's
-TTMP_7, TTMP_8, TTMP_9 = 115, 116, 117  # their encoded numbers
+TTMP_6, TTMP_7, TTMP_8, TTMP_9 = 114, 115, 116, 117  # their encoded numbers
 
 # kernel_code_properties: bit, number of SGPRs, name; in the order in which they are set up
 USER_SGPRS = (
@@ -122,11 +122,13 @@ def hidden_arguments(
 @dataclass(frozen=True)
 class Start:
     """The scalar registers that all waves start with, and the byte offsets in the wave state of
-    those that receive the workgroup's ids (x, y, z, and y and z together) and the wave's number."""
+    those that receive the workgroup's ids (x, y, z, and y and z together), the wave's number, and
+    the workgroup's place in its cluster."""
 
     sgprs: tuple[int, ...]
     groups: tuple[int, int, int, int]
     wave: int = UNUSED
+    cluster: int = UNUSED
 
 
 def scalar_registers(
@@ -159,7 +161,9 @@ def scalar_registers(
     # The number of user registers may cut off preloaded arguments.
     values = (values + [0] * user)[:user]
     if facts_of(target).workgroup_ids_in_ttmp:
-        return Start(tuple(values), (4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7), 4 * TTMP_8)
+        places = 4 * TTMP_9, UNUSED, UNUSED, 4 * TTMP_7
+        cluster = 4 * TTMP_6 if facts_of(target).clusters else UNUSED
+        return Start(tuple(values), places, 4 * TTMP_8, cluster)
     groups = []
     for bit in (7, 8, 9):
         if rsrc2 >> bit & 1:

@@ -62,6 +62,7 @@ HINTS = {
     "lds": "check the LDS index; --lds sets the dynamic part",
     "scratch": "the stack overflows, or a private array is indexed out of range",
     "register index": "s_set_gpr_idx_on or M0 contains an unexpected number",
+    "cluster deadlock": "one wave of every workgroup must signal the cluster's barrier each time",
     "end of code": "a kernel ends with s_endpgm on every path",
 }
 
@@ -97,7 +98,7 @@ def describe(
     elif kind == "inactive lanes":
         what = "with bound_ctrl, this instruction is supported only with all lanes active"
     elif kind == "tensor":
-        what = "a tensor descriptor of another type than 2, or one that signals a barrier"
+        what = "a tensor descriptor of another type than 2"
     elif kind == "named barrier":
         what = (
             f"a named barrier whose number is not 1 to {state.NAMED_BARRIERS}, that expects no"
@@ -105,6 +106,8 @@ def describe(
         )
     elif kind == "deadlock":
         what = "deadlock: every wave of the workgroup that has not ended waits at a barrier"
+    elif kind == "cluster deadlock":
+        what = "deadlock: no workgroup of the cluster goes on, and its barrier is not complete"
     elif kind == "swizzled":
         what = "a swizzled buffer resource: its layout is not documented for this processor"
     elif kind == "end of code":

@@ -18,12 +18,13 @@ PAD = state.ROW  # around LDS: a run of lanes may rewrite adjacent bytes, unchan
 @dataclass(frozen=True)
 class Layout:
     """The layout of a slot: `waves` wave states of `wave_stride` bytes, `lds` bytes, and `scratch`
-    bytes for each lane."""
+    bytes for each lane. `cluster` slots hold the workgroups of a cluster."""
 
     waves: int
     wave_stride: int
     lds: int
     scratch: int
+    cluster: int
 
     @property
     def lds_offset(self) -> int:
@@ -40,20 +41,21 @@ class Layout:
 
 
 class ResidentWorkgroups:
-    """Slots for the workgroups that are resident at once, at most `groups`. `fixed` is the part of
-    the context that all threads of all launches of a workspace share."""
+    """Slots for the workgroups of the clusters that are resident at once, at most `clusters`.
+    `fixed` is the part of the context that all threads of all launches of a workspace share."""
 
-    def __init__(self, layout: Layout, groups: int, fixed: bytes):
+    def __init__(self, layout: Layout, clusters: int, fixed: bytes):
         self._layout, self._fixed = layout, fixed
-        most = max(1, SLOT_MEMORY // layout.stride)
-        self._slots = min(groups, most, MOST_SLOTS)
+        self._cluster_stride = layout.stride * layout.cluster
+        most = max(1, SLOT_MEMORY // self._cluster_stride)
+        self._places = min(clusters, most, MOST_SLOTS)
         # Memory is only reserved here, and committed when a workgroup uses it. It is private, so
         # that a process that forks and its child have separate waves.
         private = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-        self._memory = mmap.mmap(-1, self._slots * layout.stride, private)
+        self._memory = mmap.mmap(-1, self._places * self._cluster_stride, private)
         self._base = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
         self._matrix = ctypes.create_string_buffer(state.MATRIX_SIZE + 64)
-        self._seen_slots = 0
+        self._seen_places = 0
         self._copied = -1
         self._context = ctypes.create_string_buffer(state.CTX.size)
         self.context = ctypes.addressof(self._context)
@@ -67,7 +69,7 @@ class ResidentWorkgroups:
     @property
     def nbytes(self) -> int:
         """The size of the slots that have ever been used."""
-        return max(self._seen_slots, self._fields["used_slots"].value) * self._layout.stride
+        return max(self._seen_places, self._fields["used_slots"].value) * self._cluster_stride
 
     def set(self, name: str, value: int) -> None:
         """Sets a field of the context."""
@@ -80,11 +82,11 @@ class ResidentWorkgroups:
         """Empties the slots for a launch that may execute `limit` instructions."""
         fields = self._fields
         used = fields["used_slots"].value
-        self._seen_slots = max(self._seen_slots, used)
+        self._seen_places = max(self._seen_places, used)
         if fields["live_groups"].value:
             # A launch that ended in a fault has left workgroups in their slots.
-            for slot in range(used):
-                self._slot_word(slot, state.SLOT_ACTIVE).value = 0
+            for place in range(used):
+                self._slot_word(place * self._layout.cluster, state.SLOT_ACTIVE).value = 0
         if limit != self._limit:
             self._limit, self._start = limit, self._starting(limit)
         ctypes.memmove(self.context, self._start, len(self._start))
@@ -95,7 +97,7 @@ class ResidentWorkgroups:
         layout = self._layout
         made = ctypes.create_string_buffer(self._fixed, state.CTX.size)
         for name, value in (
-            ("slots", self._slots),
+            ("slots", self._places),
             ("slot_base", self._base),
             ("slot_stride", layout.stride),
             ("wave_stride", layout.wave_stride),
@@ -115,15 +117,17 @@ class ResidentWorkgroups:
         layout = self._layout
         return [
             self._base + slot * layout.stride + state.SLOT_HEADER + wave * layout.wave_stride
-            for slot in range(self.get("used_slots"))
+            for slot in range(self.get("used_slots") * layout.cluster)
             for wave in range(layout.waves)
         ]
 
     def live_wave_states(self) -> list[int]:
-        """Returns those of the workgroups that have started and not ended."""
-        count = self._layout.waves
+        """Returns those of the clusters that have started and not ended."""
+        cluster = self._layout.cluster
+        count = self._layout.waves * cluster
         active = [
-            self._slot_word(slot, state.SLOT_ACTIVE).value for slot in range(self.get("used_slots"))
+            self._slot_word(place * cluster, state.SLOT_ACTIVE).value
+            for place in range(self.get("used_slots"))
         ]
         return [wave for number, wave in enumerate(self.wave_states()) if active[number // count]]
 
@@ -135,7 +139,8 @@ class ResidentWorkgroups:
         data = bytes(constants.data)
         for wave in self.wave_states():
             ctypes.memmove(wave + constants.base, data, len(data))
-        for slot in range(self.get("used_slots"), self._seen_slots):
+        cluster = self._layout.cluster
+        for slot in range(self.get("used_slots") * cluster, self._seen_places * cluster):
             self._slot_word(slot, state.SLOT_PREPARED).value = 0
         self._copied = len(data)
 

@@ -7,6 +7,7 @@ change the arguments.
 from __future__ import annotations
 
 import ctypes
+import math
 import struct
 from typing import TYPE_CHECKING
 
@@ -27,18 +28,23 @@ QUEUE_AT, PACKET_AT, KERNARG_AT = (LAUNCH_AT + (number << 20) for number in rang
 DYNAMIC_STACK = 16 << 10  # more bytes a lane, if the compiler can't tell the stack's depth
 
 Triple = tuple[int, int, int]
+ALONE = (1, 1, 1)  # the cluster of a workgroup that is in none
 
 
 class Workspace:
-    """Memory for launches of `prepared` with this grid, block and LDS size (bytes, static and
-    dynamic). It serves one launch at a time. `crew` has the resident workgroups of each thread that
-    has ever worked on such a launch, the launching thread's first; the first `working` of them do
-    in this one. `nbytes` is the memory in use as of the last call of `grown`."""
+    """Memory for launches of `prepared` with this grid, block, cluster and LDS size (bytes, static
+    and dynamic). Grid and cluster count workgroups. It serves one launch at a time. `crew` has the
+    resident workgroups of each thread that has ever worked on such a launch, the launching thread's
+    first; the first `working` of them do in this one. `nbytes` is the memory in use as of the last
+    call of `grown`."""
 
-    def __init__(self, prepared: Prepared, grid: Triple, block: Triple, lds: int):
-        self.prepared, self.lds = prepared, lds
+    def __init__(
+        self, prepared: Prepared, grid: Triple, block: Triple, lds: int, cluster: Triple = ALONE
+    ):
+        self.prepared, self.lds, self._cluster = prepared, lds, cluster
         self.arena: Arena = prepared.loaded.arena
-        self.groups = grid[0] * grid[1] * grid[2]
+        self.groups = math.prod(grid)
+        self._clusters = self.groups // math.prod(cluster)
         kernel = prepared.kernel
         self.scratch = round_up(kernel.private_segment_fixed_size, 16)
         if kernel.uses_dynamic_stack:
@@ -72,7 +78,8 @@ class Workspace:
         self._make_template()
         self._tickets, self._tickets_at = aligned(64)
         self._taken = ctypes.c_uint64.from_address(self._tickets_at)
-        self._layout = Layout(self.waves, self._wave_stride, lds, self.scratch)
+        members = math.prod(cluster)
+        self._layout = Layout(self.waves, self._wave_stride, lds, self.scratch, members)
         self._fixed = self._fixed_context(grid)
         self.crew: list[ResidentWorkgroups] = []
         self.working = 0
@@ -92,6 +99,7 @@ class Workspace:
             prepared.loaded.base,
             prepared.encoder.registers.allocation,
             prepared.loaded.code_object.lines,
+            self._cluster,
         )
 
     def grown(self) -> int:
@@ -120,7 +128,7 @@ class Workspace:
     def join(self) -> ResidentWorkgroups:
         """Returns resident workgroups for one more thread."""
         if self.working == len(self.crew):
-            self.crew.append(ResidentWorkgroups(self._layout, self.groups, self._fixed))
+            self.crew.append(ResidentWorkgroups(self._layout, self._clusters, self._fixed))
         residents = self.crew[self.working]
         self.working += 1
         residents.begin(self._rows, self._limit)
@@ -139,12 +147,13 @@ class Workspace:
 
     @property
     def done_groups(self) -> int:
-        return sum(residents.get("done_groups") for residents in self.members)
+        done = sum(residents.get("done_groups") for residents in self.members)
+        return done * self._layout.cluster
 
     @property
     def pending_groups(self) -> int:
         """The number of workgroups that have not started."""
-        return max(0, self.groups - self._taken.value)
+        return max(0, self._clusters - self._taken.value) * self._layout.cluster
 
     def live_wave_states(self) -> list[int]:
         """Returns the host addresses of the wave states of workgroups that have started and not
@@ -205,9 +214,13 @@ class Workspace:
             "code_low": loaded.base + loaded.low,
             "code_dwords": loaded.size // 4,
             "code_map": ctypes.addressof(prepared.code_map),
-            "end_group": self.groups,
-            "grid_x": grid[0],
-            "grid_y": grid[1],
+            "end_group": self._clusters,
+            "grid_x": grid[0] // self._cluster[0],
+            "grid_y": grid[1] // self._cluster[1],
+            "cluster_size": self._layout.cluster,
+            "cluster_x": self._cluster[0],
+            "cluster_y": self._cluster[1],
+            "cluster_sgpr": start.cluster,
             "waves": self.waves,
             "tickets": self._tickets_at,
             "watch": prepared.watch.callback,

@@ -58,15 +58,14 @@ REASONS: dict[str, tuple[str, ...]] = {
         "s_wakeup_barrier",
     ),
     # gfx1250
-    "barriers in LDS: their word is not documented": (
-        "ds_atomic_(?:async_)?barrier_arrive_(?:rtn_)?b64",
-    ),
     "the first half of an instruction": ("v_wmma_ld_scale(?:16)?_paired_b(?:32|64)",),
     "C of f32 and D of bf16 in the same registers: their places are not documented": (
         "v_swmmac_bf16f32_16x16x64_bf16",
     ),
     "transposed loads": ("global_load_tr_b(?:64|128)",),
-    "registers given and taken while a wave runs": ("s_alloc_vgpr",),
+    "registers given and taken while a wave runs: no code object can ask for such waves": (
+        "s_alloc_vgpr",
+    ),
     "markers for data in the code": ("s_code_end", "v_illegal"),
     "not implemented yet for gfx11 and gfx12": (
         "ds_(?:load|store)_addtid_b32",

@@ -32,6 +32,7 @@ _FROM_LDS = re.compile(r"global_store_async_from_lds_b(\d+)")
 _TRANSPOSED = re.compile(r"(global|ds)_load_tr(16|8|6|4)_b(?:128|96|64)")
 _PLAIN = re.compile(r"(?:(global|flat)_load_monitor|cluster_load)_b(\d+)")
 _PREFETCH = re.compile(r"(?:global|flat)_prefetch_b8")
+_ARRIVE = re.compile(r"ds_atomic_async_barrier_arrive_b64")
 _TENSOR = re.compile(r"tensor_(?:load_to|store_from)_lds")
 # bits → names of the accesses of memory and of LDS
 _SIZES = {
@@ -126,6 +127,16 @@ def _prefetch(lowering: Lowering, name: str, encoding: str) -> None:
     modifiers(lowering, "offset", SCALED, *CACHE)
 
 
+def _arrive(lowering: Lowering, name: str, encoding: str) -> None:
+    """Arrives once a lane at a barrier in LDS, after the wave's earlier copies."""
+    found = modifiers(lowering, "offset")
+    (place,) = lowering.operands(1)
+    row, one = lowering.row_source(place, 1), lowering.temporary(2)
+    lowering.valu("v_mov_b32", (one,), lowering.word(1))
+    lowering.valu("v_mov_b32", (one + state.ROW,), lowering.word(0))
+    lowering.add("fly_arrive_in_lds.v", 0, row, 0, one, immediate=offset_of(found), memory=True)
+
+
 def _tensor(lowering: Lowering, name: str, encoding: str) -> None:
     modifiers(lowering, "r128", *CACHE)
     given = lowering.instruction.operands
@@ -158,5 +169,6 @@ LOWERINGS: tuple[tuple[re.Pattern[str], Lower], ...] = (
     (_TRANSPOSED, _transposed),
     (_PLAIN, _plain),
     (_PREFETCH, _prefetch),
+    (_ARRIVE, _arrive),
     (_TENSOR, _tensor),
 )

@@ -151,7 +151,7 @@ def _get_register(lowering: Lowering, name: str, encoding: str) -> None:
     target, field = lowering.operands(2)
     match = HARDWARE_REGISTER.fullmatch(field.text) if isinstance(field, Name) else None
     if match is not None and match[1] == CLUSTER_REGISTER:
-        source = state.CLUSTER
+        source = state.IB_STS2
     elif match is not None and match[1] in CLOCKS:
         now = lowering.scalar_temporary()
         lowering.add("s_memtime", now)
@@ -188,13 +188,23 @@ def _send_and_return(lowering: Lowering, name: str, encoding: str) -> None:
 
 
 def _barrier_part(lowering: Lowering, name: str, encoding: str) -> None:
-    """Signals and waits of the workgroup's own barrier (-1); the same and what else there is for
-    named ones: a wait has the number 1 and means the barrier that the wave has joined."""
+    """Signals and waits of the workgroup's own barrier (-1) and its cluster's (-3); the same and
+    what else there is for named ones: a wait has the number 1 and means the barrier that the wave
+    has joined."""
     named = lowering.registers.facts.named_barriers
     operands = lowering.instruction.operands
     constant = operands[0].value if operands and isinstance(operands[0], Immediate) else None
     if constant is not None and constant & 0xFFFF == 0xFFFF and name in OWN_BARRIER:
         lowering.add(OWN_BARRIER[name])
+        return
+    clusters = lowering.registers.facts.clusters
+    if (
+        clusters
+        and constant is not None
+        and constant & 0xFFFF == 0xFFFD
+        and name in CLUSTER_BARRIER
+    ):
+        lowering.add(CLUSTER_BARRIER[name])
         return
     if not named:
         raise Unsupported("a named barrier")
@@ -213,6 +223,11 @@ OWN_BARRIER = {
     "s_barrier_signal": "s_barrier_signal",
     "s_barrier_signal_isfirst": "fly_signal_first",
     "s_barrier_wait": "s_barrier_wait",
+}
+CLUSTER_BARRIER = {
+    "s_barrier_signal": "fly_cluster_signal",
+    "s_barrier_signal_isfirst": "fly_cluster_signal_first",
+    "s_barrier_wait": "fly_cluster_wait",
 }
 NAMED_BARRIER = {
     "s_barrier_init": "fly_named_init",

@@ -19,7 +19,14 @@ _TABLES = (
     *("vector.division", "vector.transcendental", "vector.convert", "vector.convert_small"),
     *("vector.vopc", "vector.packed"),
     *("rdna.operations", "rdna.lanes", "memory.rdna", "vector.lanes"),
-    *("cdna5.integer", "cdna5.brain", "cdna5.lanes", "cdna5.tensor", "cdna5.transposed"),
+    *(
+        "cdna5.integer",
+        "cdna5.brain",
+        "cdna5.lanes",
+        "cdna5.lds_barriers",
+        "cdna5.tensor",
+        "cdna5.transposed",
+    ),
     *("matrix.instructions", "matrix.operands", "memory.accesses"),
     *("vector.adapters", "vector.overflow", "grid.watching", "memory.measuring"),
 )

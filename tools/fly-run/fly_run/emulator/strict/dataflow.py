@@ -123,6 +123,7 @@ _CUSTOM: dict[str, tuple[str, str]] = {
         """
 s_barrier_signal s_barrier_wait fly_named_init fly_named_join fly_named_signal fly_named_leave
 fly_named_signal_first fly_named_wait fly_signal_first
+s_sleep s_sleep_var s_monitor_sleep fly_cluster_signal fly_cluster_signal_first fly_cluster_wait
 fly_branch_vcc_lo_zero fly_branch_vcc_lo_nonzero
 s_cbranch_scc0 s_cbranch_scc1 s_cbranch_vccz s_cbranch_vccnz s_cbranch_execz
 s_cbranch_execnz s_branch s_barrier s_endpgm s_endpgm_saved s_trap fly_end_of_code
@@ -141,7 +142,9 @@ _BESIDES: dict[str, tuple[tuple[Place, ...], tuple[Place, ...]]] = {
     "fly_indexed_move": ((M0,), ()),
     **dict.fromkeys(("s_set_gpr_idx_idx", "s_set_gpr_idx_mode"), ((M0,), (M0,))),
     **{f"s_movrel{end}_b{width}": ((M0,), ()) for end in "sd" for width in (32, 64)},
-    **dict.fromkeys(("fly_signal_first", "fly_named_signal_first"), ((), (SCC,))),
+    **dict.fromkeys(
+        ("fly_signal_first", "fly_named_signal_first", "fly_cluster_signal_first"), ((), (SCC,))
+    ),
     **dict.fromkeys(("fly_lane_address", "ds_append", "ds_consume"), ((M0,), ())),
 }
 _KINDS = {"S": (1, False), "D": (2, False), "V": (1, True), "W": (2, True)}

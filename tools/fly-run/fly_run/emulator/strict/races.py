@@ -21,24 +21,34 @@ from fly_run.emulator.strict.waits import Outstanding
 NEVER = 1 << 62
 
 
+@dataclass(frozen=True)
+class Passed:
+    """How many barriers of its workgroup a wave has passed, and how often its cluster's barrier was
+    complete when it last went past that."""
+
+    own: int
+    cluster: int = 0
+
+
 @dataclass(eq=False)
 class Access:
     """An access of one instruction of a wave to LDS. It is ordered before everything after barrier
-    number `until` of the workgroup. `straight`: a load from memory to LDS, which is not ordered
-    with the wave's own accesses until a wait covers it."""
+    number `until` of the workgroup, and number `joint` of the cluster. `straight`: a load from
+    memory to LDS, which is not ordered with the wave's own accesses until a wait covers it."""
 
     instruction: Instruction
     wave: int
     kind: str  # load, store, atomic
     straight: bool = False
     until: int = NEVER
+    joint: int = NEVER
 
-    def before(self, other: Access, barriers: int) -> bool:
+    def before(self, other: Access, barriers: Passed) -> bool:
         """Whether this completes before the other, whose wave has passed that many barriers,
         starts."""
         if self.wave == other.wave:
             return not self.straight or self.until != NEVER
-        return self.until <= barriers
+        return self.until <= barriers.own or self.joint <= barriers.cluster
 
 
 @dataclass
@@ -59,7 +69,7 @@ class SharedBytes:
         self.alike = np.zeros(self.size, np.uint64)
 
     def access(
-        self, made: Access, places: np.ndarray, barriers: int, data: np.ndarray | None = None
+        self, made: Access, places: np.ndarray, barriers: Passed, data: np.ndarray | None = None
     ) -> tuple[Access, int] | None:
         """Records an access to the bytes `places` (in any shape) by a wave that has passed
         `barriers` barriers; `data`: the value of a store, if known. Returns another access that it
@@ -101,12 +111,15 @@ class SharedBytes:
         return (self.alike[places] > 0) & (self.content[places] == put)
 
 
-def order(done: list[Outstanding], made: dict[Outstanding, Access], barriers: int) -> None:
-    """Orders accesses that a wait has covered before the wave's next barrier."""
+def order(done: list[Outstanding], made: dict[Outstanding, Access], barriers: int) -> list[Access]:
+    """Orders accesses that a wait has covered before the wave's next barrier; returns them."""
+    covered = []
     for one in done:
         found = made.pop(one, None)
         if found is not None:
             found.until = barriers + 1
+            covered.append(found)
+    return covered
 
 
 def moved(detail: Detail, lanes: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:

@@ -3,7 +3,8 @@
     waits          a register is read, or overwritten, before the wait for its load        waits
     races          two waves, or two lanes, access one byte of LDS unordered               races
     uninitialised  a value that was never written affects the result                       undefined
-    undecided      no public source specifies the result of the instruction                undecided
+    undecided      no public source specifies the result of the instruction              unspecified
+    clusters       signals of a cluster's barrier, and multicasts                           clusters
 
 It checks every instruction before it is executed, in Python: benchmarks/observers.py measures the
 speed. Races between workgroups on global memory are not detected.
@@ -11,26 +12,28 @@ speed. Races between workgroups on global memory are not detected.
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-from fly_common.errors import Fault
 from fly_target import registry
 from fly_target.amd.facts import facts_of
 
 from fly_run.emulator import state
-from fly_run.emulator.engine import dispatch, faults
+from fly_run.emulator.engine import dispatch
 from fly_run.emulator.isa.instruction import Immediate, Instruction
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.base.access import Access, Atomic
-from fly_run.emulator.strict import races, tensor, undefined, unspecified
+from fly_run.emulator.strict import clusters, races, tensor, undefined, unspecified
 from fly_run.emulator.strict.accesses import Destination, Values, destinations
+from fly_run.emulator.strict.clusters import Cluster, Clusters
 from fly_run.emulator.strict.dataflow import Effect, effects_of
 from fly_run.emulator.strict.races import SharedBytes
-from fly_run.emulator.strict.shadow import PRIVATE, SHARED, Memory, Shadow, Use
+from fly_run.emulator.strict.reports import Reports
+from fly_run.emulator.strict.shadow import SHARED, Memory, Shadow
 from fly_run.emulator.strict.waits import Counters, Outstanding
 from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
 
@@ -41,21 +44,20 @@ CACHE = ("buffer_inv", "buffer_wb", "global_inv", "global_wb")
 # gfx1250: copies between memory and LDS, and tensor data moves, have counters of their own.
 ASYNC, ASYNC_COUNTER = "_async_", "asynccnt"
 TENSOR, TENSOR_COUNTER = "fly_tensor_copy", "tensorcnt"
+LDS_BARRIER = "_barrier_arrive_"
 SCALAR_TIMES = ("s_memtime", "s_memrealtime")
-WAIT_HINTS = {
-    "vmcnt": "s_waitcnt vmcnt({})",
-    "vscnt": "s_waitcnt_vscnt null, {}",
-    "lgkmcnt": "s_waitcnt lgkmcnt({})",
-}
 
 
 @dataclass
 class Group:
-    """The LDS of a workgroup: the state for races and the undefined bytes."""
+    """A workgroup: the state of its LDS for races and the undefined bytes, its cluster and its
+    number there."""
 
     number: tuple[int, int, int]
     shared: SharedBytes
     undefined: Memory
+    cluster: Cluster
+    rank: int
 
 
 @dataclass
@@ -70,6 +72,7 @@ class Track:
     signals: int = 0
     barriers: int = 0
     shared: dict[Outstanding, races.Access] = field(default_factory=dict)
+    completed: list[races.Access] = field(default_factory=list)  # since a signal to the cluster
 
 
 class Strict:
@@ -85,9 +88,11 @@ class Strict:
 
     def begin(self, launch: Launch) -> None:
         self._launch = launch
+        self._report = Reports(launch)
         self._tracks.clear()
         self._groups.clear()
         self._effects.clear()
+        self._clusters = Clusters(launch, self._report)
         allocation = launch.allocation
         self._base = state.VGPR + allocation.rows * state.ROW
         target, constants = registry.find(launch.target), Constants(self._base, ROOM)
@@ -109,15 +114,22 @@ class Strict:
         if wave.mode and (open_question := unspecified.question(instruction.mnemonic, wave.mode)):
             message = f"no public source specifies {open_question}"
             hint = "see 'Unspecified behavior' in docs/emulator.md for what the emulator does"
-            raise self._fault(wave, instruction, message, hint)
+            raise self._report.fault(wave, instruction, message, hint)
         track = self._track(wave)
         done = track.counters.wait(instruction)
-        races.order(done, track.shared, track.signals)
+        track.completed += races.order(done, track.shared, track.signals)
         self._pass_barrier(wave, track, instruction)
         effects = self._effects_of(instruction)
         active = wave.active()
         constants = self._encoder.registers.constants
         values = Values(wave, constants.data, self._base)
+        group = track.group
+        if instruction.mnemonic.startswith("s_endpgm"):
+            self._clusters.end(wave, group.cluster, instruction)
+        made = clusters.asked(instruction, effects, values, active)
+        if made is not None:
+            shadow = track.shadow
+            self._clusters.check(wave, group.cluster, group.rank, instruction, made, shadow)
         reached: list[tuple[Effect, list[Destination]]] = []
         for effect in effects:
             self._check_waits(wave, track, instruction, effect)
@@ -126,7 +138,7 @@ class Strict:
             shared = track.group.undefined
             use = undefined.step(track.shadow, effect, values, narrowed, places, shared)
             if use is not None:
-                raise self._uninitialised(wave, instruction, use)
+                raise self._report.uninitialised(wave, instruction, use)
             self._check_lanes(wave, instruction, effect, values, places)
             reached.append((effect, places))
             values.wrote(effect)
@@ -143,7 +155,9 @@ class Strict:
         if group is None or group.number != wave.group:
             size = len(wave.lds)
             unknown = Memory((size,), SHARED)
-            group = self._groups[slot] = Group(wave.group, SharedBytes(size), unknown)
+            cluster, rank = self._clusters.of(wave.group)
+            group = Group(wave.group, SharedBytes(size), unknown, cluster, rank)
+            self._groups[slot] = group
         launch = self._launch
         shadow = Shadow(self._base, launch.scratch, launch.lanes)
         shadow.start(self._scalars, self._id_rows)
@@ -187,12 +201,14 @@ class Strict:
         for place in effect.reads:
             for word in place.words():
                 if word in written:
-                    raise self._too_early(wave, track, instruction, written[word], word, "read")
+                    raise self._report.too_early(
+                        wave, track.counters, instruction, written[word], word, "read"
+                    )
         for place in effect.writes:
             for word in place.words():
                 if word in written and not _in_order(effect, written[word]):
-                    raise self._too_early(
-                        wave, track, instruction, written[word], word, "overwritten"
+                    raise self._report.too_early(
+                        wave, track.counters, instruction, written[word], word, "overwritten"
                     )
 
     def _issue(
@@ -257,39 +273,21 @@ class Strict:
         values: Values,
     ) -> None:
         """Counts a tensor data move, and records the bytes of LDS that it reads or writes."""
+        if tensor.arrives(effect.step, values):
+            raise self._report.lds_barrier(wave, instruction)
         made = track.counters.issue(instruction, TENSOR_COUNTER, TENSOR, frozenset())
         offsets = tensor.lds_bytes(effect.step, values, len(wave.lds))
         use = tensor.undefined_use(effect.step, track.shadow, track.group.undefined, offsets)
         if use is not None:
-            raise self._uninitialised(wave, instruction, use)
+            raise self._report.uninitialised(wave, instruction, use)
         kind = "load" if tensor.stores(effect.step) else "store"
         access = races.Access(instruction, track.number, kind, straight=True)
-        found = track.group.shared.access(access, offsets[:, None], track.barriers, None)
+        found = track.group.shared.access(access, offsets[:, None], self._passed(wave, track))
         if found is not None:
-            self._report_race(wave, access, *found)
+            raise self._report.race(wave, access, *found)
         if kind == "store":
             track.group.undefined.bytes[offsets] = 0
         track.shared[made] = access
-
-    def _too_early(
-        self,
-        wave: WaveView,
-        track: Track,
-        instruction: Instruction,
-        load: Outstanding,
-        word: int,
-        what: str,
-    ) -> Fault:
-        queue = track.counters.queues[load.counter]
-        younger = len(queue) - 1 - queue.index(load)
-        ordered = len({one.kind for one in queue}) == 1 and load.kind != "scalar"
-        wait = WAIT_HINTS.get(load.counter, f"s_wait_{load.counter} {{}}")
-        message = (
-            f"`{self._register(word)}` is {what} before its load has completed:"
-            f" it is loaded by {self._instruction_text(load.instruction)}"
-        )
-        hint = f"insert {wait.format(younger if ordered else 0)} between them"
-        return self._fault(wave, instruction, message, hint)
 
     # -- races
 
@@ -307,35 +305,13 @@ class Strict:
         lanes = np.flatnonzero(place.lanes)
         offsets = place.offsets[lanes, None] + np.arange(detail.size)
         data = races.moved(detail, lanes, rows) if rows and isinstance(detail, Access) else None
-        found = track.group.shared.access(made, offsets, track.barriers, data)
+        found = track.group.shared.access(made, offsets, self._passed(wave, track), data)
         if found is not None:
-            self._report_race(wave, made, *found)
+            raise self._report.race(wave, made, *found)
 
-    def _report_race(
-        self, wave: WaveView, made: races.Access, other: races.Access, byte: int
-    ) -> None:
-        if other.wave == made.wave and other.kind == "load":
-            message = (
-                f"byte 0x{byte:x} of LDS is overwritten before it has been read:"
-                f" it is stored to memory by {self._instruction_text(other.instruction)}"
-            )
-            hint = "insert a wait for the store between them"
-            raise self._fault(wave, made.instruction, message, hint)
-        if other.wave == made.wave:
-            message = (
-                f"byte 0x{byte:x} of LDS is used before its load has completed:"
-                f" it is loaded by {self._instruction_text(other.instruction)}"
-            )
-            hint = "insert a wait for the load between them"
-            raise self._fault(wave, made.instruction, message, hint)
-        verbs = {"load": "loaded", "store": "stored", "atomic": "changed"}
-        message = (
-            f"LDS race: byte 0x{byte:x} is {verbs[made.kind]} by wave {made.wave} and"
-            f" {verbs[other.kind]} by wave {other.wave}, without synchronization; the other"
-            f" is {self._instruction_text(other.instruction)}"
-        )
-        hint = "insert a barrier between them, and wait for the earlier access before it"
-        raise self._fault(wave, made.instruction, message, hint)
+    def _passed(self, wave: WaveView, track: Track) -> races.Passed:
+        seen = ctypes.c_uint32.from_address(wave.address + state.CLUSTER_SEEN)
+        return races.Passed(track.barriers, seen.value)
 
     def _check_lanes(
         self,
@@ -358,55 +334,32 @@ class Strict:
                 f"LDS race: lanes {first} and {second} of one store write different values to byte"
                 f" 0x{byte:x}"
             )
-            raise self._fault(wave, instruction, message, "each byte needs one lane that stores")
+            raise self._report.fault(
+                wave, instruction, message, "each byte needs one lane that stores"
+            )
 
     def _pass_barrier(self, wave: WaveView, track: Track, instruction: Instruction) -> None:
+        if LDS_BARRIER in instruction.mnemonic:
+            raise self._report.lds_barrier(wave, instruction)
+        if clusters.is_barrier(instruction):
+            if instruction.mnemonic.startswith("s_barrier_signal"):
+                for access in track.completed:
+                    access.joint = track.group.cluster.phase + 1
+                track.completed.clear()
+                self._clusters.signal(wave, track.group.cluster, track.group.rank, instruction)
+            return
         if instruction.mnemonic.startswith("s_barrier_") and not _own_barrier(instruction):
             message = "--strict cannot tell which accesses a named barrier orders"
-            raise self._fault(wave, instruction, message, "run this kernel without --strict")
+            raise self._report.fault(wave, instruction, message, "run this kernel without --strict")
         track.signals += instruction.mnemonic in SIGNALS
         if instruction.mnemonic not in BARRIERS:
             return
         if track.barriers == track.signals:
             message = "a wait for a barrier that the wave has not signaled: it would never end"
-            raise self._fault(wave, instruction, message, "s_barrier_signal must come before")
+            raise self._report.fault(
+                wave, instruction, message, "s_barrier_signal must come before"
+            )
         track.barriers += 1
-
-    # -- reports
-
-    def _uninitialised(self, wave: WaveView, instruction: Instruction, use: Use) -> Fault:
-        if use.origin in (SHARED, PRIVATE):
-            memory = "LDS" if use.origin == SHARED else "private memory"
-            what = f"a value from {memory} that was never stored"
-        else:
-            what = f"`{self._register(use.origin)}`, which was never written,"
-        lane = f" of lane {use.lane}" if use.lane is not None else ""
-        message = f"uninitialized value: {what} determines {use.what}{lane}"
-        return self._fault(
-            wave, instruction, message, "a variable is read on a path that does not initialize it"
-        )
-
-    def _register(self, word: int) -> str:
-        """Returns the name of the register at this offset in the wave state."""
-        if word < state.SGPR + 512:
-            number = (word - state.SGPR) // 4
-            names = {106: "vcc_lo", 107: "vcc_hi", 124: "m0", 126: "exec_lo", 127: "exec_hi"}
-            return names.get(number, f"s{number}")
-        if word == state.SCC:
-            return "scc"
-        row = (word - state.VGPR) // state.ROW
-        base = self._launch.allocation.accumulation_base
-        return f"a{row - base}" if row >= base else f"v{row}"
-
-    def _instruction_text(self, instruction: Instruction) -> str:
-        line = self._launch.lines.find(instruction.pc)
-        where = f" ({line})" if line else ""
-        return f"pc 0x{instruction.pc:x} '{instruction.text}'{where}"
-
-    def _fault(self, wave: WaveView, instruction: Instruction, message: str, hint: str) -> Fault:
-        where = faults.place(self._launch.kernel.name, instruction, wave.group, wave.wave)
-        place = self._launch.lines.place(instruction.pc)
-        return Fault(f"{message}; {where}", place=place, hint=hint, pc=instruction.pc)
 
 
 def _kind(effect: Effect) -> str:

@@ -6,8 +6,11 @@ Fields and rules as in `semantics.cdna5.tensor`.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
+from fly_run.emulator.lowering.cdna5_memory import GROUPS
 from fly_run.emulator.lowering.steps import Step
 from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES, TENSOR, TILE
 from fly_run.emulator.strict.accesses import Values
@@ -16,12 +19,23 @@ from fly_run.emulator.strict.shadow import Memory, Shadow, Use
 # The bits of groups 0 and 1 that every move reads: all but the barrier's address and stride 1.
 READ = ((1 << 128) - 1, ((1 << 208) - 1) ^ (0xFFFF << 32))
 
+MASK = 0xFFFF  # of the workgroups that a multicast serves: the lower bits of group 1
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a multicast asks for, with a mask of workgroups, or 0 for none. Two requests are the
+    same if they are equal."""
+
+    mnemonic: str
+    mask: int
+    addresses: tuple[bytes, ...]
+
 
 def lds_bytes(step: Step, values: Values, size: int) -> np.ndarray:
     """Returns the offsets, as an array of int64 within `size` bytes of LDS."""
     groups = [
-        _bits(values, place, count)
-        for place, count in zip(step.operands, (4, 8, 4, 4), strict=False)
+        _bits(values, place, count) for place, count in zip(step.operands, GROUPS, strict=False)
     ]
     empty = np.zeros(0, np.int64)
     if any(group is None for group in groups):
@@ -52,6 +66,23 @@ def lds_bytes(step: Step, values: Values, size: int) -> np.ndarray:
     every = [offsets + start + turn * step_bytes for turn in range(times)]
     found = np.concatenate(every) if every else empty
     return found[found < size]
+
+
+def multicast(step: Step, values: Values, name: str) -> Request | None:
+    """Returns the request of a move to LDS; None for others, which ignore the mask, and if its
+    descriptor is not valid."""
+    words = [
+        _bits(values, place, count) for place, count in zip(step.operands, GROUPS, strict=False)
+    ]
+    if stores(step) or not (words[0] or 0) & 1:
+        return None
+    return Request(name, (words[1] or 0) & MASK, (str(words).encode(),))
+
+
+def arrives(step: Step, values: Values) -> bool:
+    """Whether a move arrives at a barrier in LDS when it is done."""
+    control = values.word(step.operands[1]) or 0
+    return bool(control >> 18 & 1)
 
 
 def _inside(words: list[int], counts: list[int], gathers: int) -> np.ndarray:

@@ -51,7 +51,8 @@ class Launch:
     """An observed launch. `grid` is in workgroups, `block` in work items; `lds` is the size of a
     workgroup's LDS, static and dynamic, `scratch` that of a work item's private memory, both in
     bytes; `lanes` is the width of a wave, 32 or 64; `base` is the guest address of the code
-    object's address 0; `lines` has source lines by pc, if there is debug information."""
+    object's address 0; `lines` has source lines by pc, if there is debug information; `cluster` is
+    the size of a cluster in workgroups."""
 
     kernel: Kernel
     target: str
@@ -62,6 +63,7 @@ class Launch:
     base: int
     allocation: Allocation
     lines: LineTable
+    cluster: Triple = (1, 1, 1)
 
     @property
     def lanes(self) -> int:

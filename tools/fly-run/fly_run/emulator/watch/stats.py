@@ -7,6 +7,7 @@ Everything is exact except `cycles` of LDS and lines of global accesses, which f
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
@@ -62,6 +63,8 @@ def document(launch: Launch, executed: int, counts: Sequence[Count]) -> Document
         "target": launch.target,
         "grid": list(launch.grid),
         "block": list(launch.block),
+        "cluster": list(launch.cluster),
+        "clusters": workgroups // math.prod(launch.cluster),
         "workgroups": workgroups,
         "waves": workgroups * -(-items // launch.lanes),
         "instructions": executed,

@@ -50,6 +50,7 @@ def launch(
     extra: int,
     *,
     cooperative: bool = False,
+    cluster: Triple | None = None,
 ) -> None:
     """Checks a launch in HIP's order, and runs it."""
     runtime.stream(stream)
@@ -72,7 +73,7 @@ def launch(
         error = "hipErrorCooperativeLaunchTooLarge"
         need(groups <= most, error, f"{groups} workgroups; {most} are resident at once")
     packed = _packed(one, parameters, extra)
-    _run(runtime, one, grid, block, shared, packed)
+    _run(runtime, one, grid, block, shared, packed, cluster)
 
 
 def _packed(one: Function, parameters: int, extra: int) -> bytes:
@@ -122,7 +123,13 @@ def _addresses(one: Function, packed: bytes) -> Iterator[int]:
 
 
 def _run(
-    runtime: Runtime, one: Function, grid: Triple, block: Triple, shared: int, packed: bytes
+    runtime: Runtime,
+    one: Function,
+    grid: Triple,
+    block: Triple,
+    shared: int,
+    packed: bytes,
+    cluster: Triple | None,
 ) -> None:
     emulator = runtime.devices[one.module.device].emulator(runtime.memory)
     mapped: list[int] = []
@@ -132,7 +139,7 @@ def _run(
             size = piece.end - piece.start
             emulator.map(piece.start, size, writable=piece.writable, label=label)
             mapped.append(piece.start)
-        emulator.launch(one.prepared, grid, block, packed, shared)
+        emulator.launch(one.prepared, grid, block, packed, shared, cluster=cluster)
     except Fault as fault:
         diagnostics.print_error(fault, "fly-run: HIP")
         error = next(error for start, error in FAULTS if fault.message.startswith(start))
@@ -251,15 +258,15 @@ def _configured(
     runtime: Runtime, config: DriverConfig | Config, handle: int, parameters: int, extra: int
 ) -> None:
     cooperative = False
+    cluster: Triple | None = None
     for number in range(config.count):
         at = config.attributes + number * ATTRIBUTE_SIZE
         kind = cells.get(at, ctypes.c_int32)
         if kind == COOPERATIVE:
             cooperative = bool(cells.get(at + 8, ctypes.c_int32))
         elif kind == CLUSTER:
-            cluster = [cells.get(at + 8 + 4 * axis, ctypes.c_uint32) for axis in range(3)]
-            alone = cluster in ([0, 0, 0], [1, 1, 1])
-            need(alone, "hipErrorNotSupported", f"clusters of {cluster} workgroups")
+            x, y, z = (cells.get(at + 8 + 4 * axis, ctypes.c_uint32) for axis in range(3))
+            cluster = (x, y, z) if x or y or z else None
     launch(
         runtime,
         find(runtime, handle),
@@ -270,6 +277,7 @@ def _configured(
         parameters,
         extra,
         cooperative=cooperative,
+        cluster=cluster,
     )
 
 

@@ -13,6 +13,8 @@ from fly_opt.passes.target.set_target import target_of
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
+CLUSTER_DIMS, CLUSTER = "fly.cluster_dims", "amdgpu-cluster-dims"
+
 
 @record
 class KernelAttributes(Pass):
@@ -23,6 +25,7 @@ class KernelAttributes(Pass):
       the hardware supports. It bounds the registers a wave may use.
     - `amdgpu-num-vgpr`: the vector registers, on a target of which LLVM can't use all.
     - What `fly.passthrough` says of a kernel; it replaces those that are named here.
+    - `amdgpu-cluster-dims`: `fly.cluster_dims` of a kernel, refused for a target without clusters.
     - `uniform-work-group-size`: grids consist of whole blocks.
     - `denormal-fp-math`: denormals are preserved, as in NumPy. This is LLVM's default, but a front
       end may choose another.
@@ -67,8 +70,14 @@ def _mark(module: ir.Operation, target: Target) -> None:
         assert target.amd is not None
         if target.amd.generated_vgprs is not None:
             words["amdgpu-num-vgpr"] = str(target.amd.generated_vgprs)
-        kept = passed(function)
+        kept = [*passed(function), *_cluster(function)]
         stated = {ir.ArrayAttr(one)[0].value for one in kept if isinstance(one, ir.ArrayAttr)}
+        if CLUSTER in stated and not target.amd.clusters:
+            raise refuse(
+                function,
+                f"{target.name} has no clusters of workgroups",
+                "launch the kernel without cluster=, or compile it for gfx1250",
+            )
         pairs = [
             ir.ArrayAttr.get([ir.StringAttr.get(key), ir.StringAttr.get(value)])
             for key, value in words.items()
@@ -76,6 +85,17 @@ def _mark(module: ir.Operation, target: Target) -> None:
         ]
         function.attributes["passthrough"] = ir.ArrayAttr.get([*kept, *pairs])
         function.walk(promise)
+
+
+def _cluster(function: ir.Operation) -> list[ir.Attribute]:
+    """LLVM's attribute for the `fly.cluster_dims` of a kernel, which is removed."""
+    from fly_dialect.bindings import ir
+
+    if CLUSTER_DIMS not in function.attributes:
+        return []
+    dims = function.attributes[CLUSTER_DIMS]
+    del function.attributes[CLUSTER_DIMS]
+    return [ir.ArrayAttr.get([ir.StringAttr.get(CLUSTER), dims])]
 
 
 def passed(function: ir.Operation) -> list[ir.Attribute]:

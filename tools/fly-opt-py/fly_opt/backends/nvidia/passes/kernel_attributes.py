@@ -51,6 +51,12 @@ def _mark(function: ir.Operation, target: Target) -> None:
     if function.name != "llvm.func" or not len(function.regions[0].blocks):
         return
     attributes = function.attributes
+    if "fly.cluster_dims" in attributes:
+        raise refuse(
+            function,
+            f"launches in clusters of blocks are not supported for {target.name}",
+            "launch the kernel without cluster=",
+        )
     if "nvvm.kernel" in attributes:
         if _KNOWN in attributes:  # convert-gpu-to-nvvm makes it a bound only
             attributes["nvvm.reqntid"] = attributes[_KNOWN]

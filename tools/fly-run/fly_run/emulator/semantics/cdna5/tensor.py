@@ -18,7 +18,8 @@ how many are used.
 
 Sources: FlyDSL's tdm_ops.py and CopyAtom.cpp, Triton's TDMUtility.cpp, which agree; for iteration
 and gather public quotations of the CDNA5 ISA manual. Multicast has no effect besides: every
-workgroup of the mask makes the same request. A descriptor that signals a barrier is rejected.
+workgroup of the mask makes the same request. A move that has copied something arrives once at the
+barrier in LDS that its descriptor names, in units of 8 bytes (MLIR's `amdgpu.make_dma_descriptor`).
 """
 
 from __future__ import annotations
@@ -27,9 +28,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from fly_run.emulator import state
-from fly_run.emulator.irgen import Value, void
+from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Handler
 from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.cdna5 import lds_barriers
 
 STORES, EXTENDED = 1, 2  # of the extra word: it stores; there are groups 2 and 3
 USER_TYPE = 2
@@ -121,7 +123,7 @@ def _copy(h: Handler) -> None:
     zero = h.constant("i64", 0)
 
     def work() -> None:
-        strange = d.kind.compare("ne", USER_TYPE) | d.signals
+        strange = d.kind.compare("ne", USER_TYPE)
         h.when(strange, lambda: h.fault("tensor"))
         extents = _extents(h, d)
         times = d.iterates.select(d.field(2, 112, 16) + 1, 1)
@@ -145,8 +147,11 @@ def _copy(h: Handler) -> None:
             after = turn + 1
             return [after], after.compare("ult", times)
 
-        some = columns.count.compare("ne", 0)
-        h.when(some, lambda: void(h.loop([zero], iteration)))
+        def copy() -> None:
+            h.loop([zero], iteration)
+            h.when(d.signals, lambda: _arrive(h, d.field(1, 32, 16) << 3))
+
+        h.when(columns.count.compare("ne", 0), copy)
 
     h.when(d.valid, work)
 
@@ -189,6 +194,21 @@ def _rows(
     h.loop([h.constant("i64", 0), h.constant("i64", 0)], turn)
 
 
+def _arrive(h: Handler, address: Value) -> None:
+    """Arrives at the barrier at this address in LDS."""
+    outside = (address + 8).compare("ugt", h.wave.at(state.LDS_SIZE).load("i64"))
+    h.when(outside, lambda: _fault(h, "lds", address, h.constant("i64", 8)))
+    place = h.wave.at(state.LDS_BASE).load("ptr").at(address)
+    word = place.load("i64", align=8)
+    place.store(lds_barriers.arrived(h, word, h.constant("i64", 1)), align=8)
+
+
+def _fault(h: Handler, kind: str, address: Value, size: Value) -> None:
+    number = h.constant("i32", state.FAULT[kind])
+    h.call_void("fly_record_fault", h.wave, number, h.constant("i64", 0), address, size)
+    h.stop(state.STATUS_FAULT, h.op)
+
+
 def _row(
     h: Handler, d: Descriptor, memory: Value, start: Value, done: Value, size: Value, valid: Value
 ) -> None:
@@ -203,9 +223,7 @@ def _row(
     outside = last.compare("uge", limit)
 
     def fault(kind: str, address: Value, count: Value) -> None:
-        number = h.constant("i32", state.FAULT[kind])
-        h.call_void("fly_record_fault", h.wave, number, zero, address, count)
-        h.stop(state.STATUS_FAULT, h.op)
+        _fault(h, kind, address, count)
 
     h.when(outside, lambda: fault("lds", last, h.constant("i64", 1)))
     lds = h.wave.at(state.LDS_BASE).load("ptr")

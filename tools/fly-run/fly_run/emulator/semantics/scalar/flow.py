@@ -12,7 +12,7 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Handler
 from fly_run.emulator.semantics.base.operation import SINCE_GFX11, Operation
-from fly_run.emulator.semantics.scalar import named_barriers
+from fly_run.emulator.semantics.scalar import cluster_barrier, named_barriers
 
 CONDITIONS: dict[str, Callable[[Handler], Value]] = {
     "s_cbranch_scc0": lambda h: ~h.scc(),
@@ -30,7 +30,7 @@ CONDITIONS: dict[str, Callable[[Handler], Value]] = {
 # access completes before the next instruction starts.
 NOTHING = tuple(
     """
-s_nop s_waitcnt s_waitcnt_depctr s_setprio s_sleep s_inst_prefetch s_icache_inv s_dcache_inv
+s_nop s_waitcnt s_waitcnt_depctr s_setprio s_inst_prefetch s_icache_inv s_dcache_inv
 s_dcache_wb s_dcache_inv_vol s_dcache_wb_vol s_incperflevel s_decperflevel s_ttracedata
 s_set_gpr_idx_off s_sendmsg s_wakeup sched_barrier s_atc_probe s_atc_probe_buffer
 s_dcache_discard s_dcache_discard_x2 v_clrexcp
@@ -42,8 +42,8 @@ NOTHING_RDNA = tuple(
 s_delay_alu s_clause s_waitcnt_vscnt s_waitcnt_vmcnt s_waitcnt_expcnt s_waitcnt_lgkmcnt s_wait_alu
 s_wait_loadcnt s_wait_loadcnt_dscnt s_wait_storecnt s_wait_storecnt_dscnt s_wait_dscnt s_wait_kmcnt
 s_wait_samplecnt s_wait_bvhcnt s_wait_expcnt s_wait_event s_wait_idle s_set_inst_prefetch_distance
-s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_set_vgpr_msb s_setprio_inc_wg s_monitor_sleep
-s_sleep_var s_ttracedata_imm s_singleuse_vdst s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data
+s_wait_asynccnt s_wait_tensorcnt s_wait_xcnt s_set_vgpr_msb s_setprio_inc_wg
+s_ttracedata_imm s_singleuse_vdst s_prefetch_inst s_prefetch_inst_pc_rel s_prefetch_data
 s_prefetch_data_pc_rel s_buffer_prefetch_data s_gl1_inv s_version v_pipeflush
 ds_nop buffer_gl0_inv buffer_gl1_inv global_inv global_wb global_wbinv
 """.split()  # noqa: SIM905
@@ -55,9 +55,11 @@ def operations() -> Iterator[Operation]:
         yield Operation(name, "nothing")
     for name in NOTHING_RDNA:
         yield Operation(name, "nothing", traits=SINCE_GFX11)
+    for name in ("s_sleep_var", "s_monitor_sleep"):
+        yield Operation(name, "flow", body=_sleep, traits=SINCE_GFX11)
     for name, condition in CONDITIONS.items():
         yield Operation(name, "flow", body=_conditional(condition))
-    for name, body in (BODIES | named_barriers.BODIES).items():
+    for name, body in (BODIES | named_barriers.BODIES | cluster_barrier.BODIES).items():
         yield Operation(name, "flow", body=body)
 
 
@@ -103,6 +105,11 @@ def _branch(h: Handler) -> None:
 
 def _barrier(h: Handler) -> None:
     h.stop(state.STATUS_BARRIER, h.op.at(state.OP_SIZE))
+
+
+def _sleep(h: Handler) -> None:
+    """Ends the wave's turn: it waits for something that another wave does."""
+    h.stop(state.STATUS_READY, h.op.at(state.OP_SIZE))
 
 
 def _signal_barrier(h: Handler) -> None:
@@ -186,6 +193,7 @@ BODIES: dict[str, Callable[[Handler], None]] = {
     "s_barrier": _barrier,
     "s_barrier_signal": _signal_barrier,
     "s_barrier_wait": _barrier,
+    "s_sleep": _sleep,
     "s_endpgm": _end,
     "s_endpgm_saved": _end,
     "s_getpc_b64": _get_pc,

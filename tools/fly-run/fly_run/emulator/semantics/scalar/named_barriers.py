@@ -100,7 +100,7 @@ def _wait_named(h: Handler) -> None:
     times, seen = barrier_of(h.wave, number).at(state.COMPLETED).load("i32"), h.wave.at(state.SEEN)
 
     def stop() -> None:
-        h.wave.at(state.WAITS_NAMED).store(h.constant("i32", 1))
+        h.wave.at(state.WAITS_AT).store(h.constant("i32", state.AT_NAMED))
         h.stop(state.STATUS_BARRIER, h.op.at(state.OP_SIZE))
 
     h.when(times.compare("eq", seen.load("i32")), stop)

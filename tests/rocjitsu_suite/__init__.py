@@ -1,0 +1,1 @@
+"""Cases of tests/kernels on two emulators: `scripts/against-rocjitsu` compares them."""
