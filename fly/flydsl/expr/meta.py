@@ -5,14 +5,22 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
+from types import CodeType
 from typing import Any
 
+from fly_trace import rewrite
 from fly_trace.core import tracing
 from fly_trace.values.fast_math import fastmath
 
+_plain: set[CodeType] = set()
+rewrite.PLAIN.append(lambda code, _: code in _plain)
+
 
 def dsl_loc_tracing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function itself: each operation has the location of the user's line anyway."""
+    """The function itself: each operation has the location of the user's line anyway. As in FlyDSL,
+    it is not rewritten: its loops and conditions are Python's."""
+    if hasattr(function, "__code__"):
+        _plain.add(function.__code__)
     return function
 
 

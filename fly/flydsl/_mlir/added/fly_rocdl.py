@@ -6,7 +6,8 @@ import importlib
 from typing import Any
 
 from fly_dialect.atoms.amd import buffer, lds_transpose, mfma
-from fly_dialect.atoms.amd.wmma import Gfx11Wmma, Gfx120xWmma, Gfx1250Wmma
+from fly_dialect.atoms.amd.tdm import Tdm
+from fly_dialect.atoms.amd.wmma import Gfx11Wmma, Gfx120xWmma, Gfx1250Wmma, Gfx1250WmmaScale
 
 from fly.flydsl.numbers.types import text_of
 
@@ -18,11 +19,13 @@ _TYPES: dict[str, Any] = {
     "CopyOpCDNA4BufferLoadAsyncLDSType": buffer.BufferLoadAsyncLDS,
     "CopyOpCDNA4GlobalLoadAsyncLDSType": buffer.GlobalLoadAsyncLDS,
     "CopyOpCDNA4LdsReadTransposeType": lds_transpose.LdsReadTranspose,
+    "CopyOpGFX1250TDMType": Tdm,
     "MmaOpCDNA3_MFMAType": mfma.Mfma,
     "MmaOpCDNA4_MFMAScaleType": mfma.MfmaScale,
     "MmaOpGFX11_WMMAType": Gfx11Wmma,
     "MmaOpGFX120X_WMMAType": Gfx120xWmma,
     "MmaOpGFX1250_WMMAType": Gfx1250Wmma,
+    "MmaOpGFX1250_WMMAScaleType": Gfx1250WmmaScale,
 }
 
 

@@ -38,6 +38,29 @@ def test_a_lock_between_workgroups_makes_progress() -> None:
     np.testing.assert_array_equal(a[2:], np.arange(1, 100))
 
 
+def test_a_lock_in_a_loop_with_barriers_makes_progress() -> None:
+    """As Triton's stream-K kernels wait: every wave reaches a barrier within its quantum."""
+    source = """kernel void k(global int *A, int n) {
+        local int s;
+        if (GROUP == 0)
+            while (1) {
+                if (TID == 0) s = __opencl_atomic_load((global atomic_int *)A, __ATOMIC_RELAXED,
+                                                       __OPENCL_MEMORY_SCOPE_DEVICE);
+                BARRIER;
+                int seen = s;
+                BARRIER;
+                if (seen == n - 1) break;
+            }
+        else if (TID == 0)
+            __opencl_atomic_fetch_add((global atomic_int *)A, 1, __ATOMIC_RELAXED,
+                                      __OPENCL_MEMORY_SCOPE_DEVICE);
+        if (TID == 0) A[1 + GROUP] = A[0]; }"""
+    a = np.zeros(9, "i4")
+    code = compile_opencl(source, "gfx942", "-O3")
+    launch(code, [a, np.int32(8)], 8, 256, max_instructions=20_000_000)
+    assert (a[0], a[1]) == (7, 7)
+
+
 def test_a_lock_within_a_workgroup_makes_progress() -> None:
     source = """kernel void k(global int *A) {
         local volatile int s;

@@ -115,8 +115,8 @@ def places(instruction: Instruction) -> list[int | None]:
         results = () if _COMPARES.match(name) else results
         order = (*results, FIRST, SECOND, THIRD)
         if name.startswith("v_wmma_scale"):
-            # The scales belong to the first half of the encoding, which has sources of its own.
-            order = (RESULT, FIRST, SECOND, THIRD, FIRST, SECOND)
+            # Scales are always in the first registers (llvm/llvm-project#157526).
+            order = (RESULT, FIRST, SECOND, THIRD)
     elif _STORES_IN_FLIGHT.match(name) and not _returning(instruction):
         order = (FIRST, SECOND)
     elif _RETURNS.match(name) or _returning(instruction):

@@ -219,8 +219,10 @@ def _row(
         gaps = offset.binary("udiv", d.interval) * d.amount
         return start + offset + d.pads.select(gaps, zero)
 
-    last = padded(done + size - 1)
-    outside = last.compare("uge", limit)
+    # Of what is not stored, nothing is read: programs rely on it for the gap after the last row.
+    reach = d.stores.select(valid, size)
+    last = padded(done + reach - 1)
+    outside = reach.compare("ne", 0) & last.compare("uge", limit)
 
     def fault(kind: str, address: Value, count: Value) -> None:
         _fault(h, kind, address, count)

@@ -15,9 +15,11 @@ def functions() -> list[Function]:
 
 
 def _run_group() -> Function:
-    """Gives each wave of a slot turns until all have ended, or until a wave has used its quantum
-    without reaching a barrier. Returns 0 to continue later, 1 if the workgroup is done, 2 if a wave
-    needs Python, 3 if none goes on before its cluster's barrier is complete.
+    """Gives each wave of a slot turns until all have ended, until a wave has used its quantum
+    without reaching a barrier, or until they have used as much as all their quanta: waves may wait
+    for another workgroup in a loop that has a barrier. Returns 0 to continue later, 1 if the
+    workgroup is done, 2 if a wave needs Python, 3 if none goes on before its cluster's barrier is
+    complete.
 
     A turn is a call of the wave's next handler. Kernels with many barriers spend much of their time
     here, so a turn's overhead is kept to a few loads and stores.
@@ -28,6 +30,7 @@ def _run_group() -> Function:
     end = first.at(stride * count)
     zero = f.constant("i64", 0)
     executed, limit = context.at(CTX.executed), context.at(CTX.limit)
+    whole_turn = executed.load("i64") + context.at(CTX.quantum).load("i64") * count
 
     def add(ran: Value) -> Value:
         total = executed.load("i64") + ran
@@ -85,7 +88,7 @@ def _run_group() -> Function:
             return [after], after.compare("ne", end)
 
         f.when(some & ~split, lambda: void(f.loop([first], free)))
-        over = total.compare("ugt", limit.load("i64"))
+        over = total.compare("ugt", limit.load("i64")) | total.compare("ugt", whole_turn)
         f.when(some & over, lambda: f.ret(f.constant("i32", 0)))
         return [waiting], some
 
