@@ -14,6 +14,8 @@ from unittest.mock import patch
 
 import torch
 
+from h200_products import scaled
+
 TYPES = {
     "bf16": torch.bfloat16,
     "f16": torch.float16,
@@ -85,8 +87,9 @@ def prepare(folder: Path) -> None:
             file = f"{number}.image"
             seen[0].save(folder / file)
             rows.append({"file": file, "plan": plan._asdict(), "epilogue": epilogue._asdict()})
+        scales = scaled.prepare(folder, _Recorded)
     (folder / "cases.json").write_text(json.dumps(rows, indent=1))
-    print(len(rows), "kernels")
+    print(len(rows) + scales, "kernels")
 
 
 def _matrices(count: int, rows: int, columns: int, dtype: Any, place: str) -> torch.Tensor:
@@ -159,6 +162,7 @@ def run(folder: Path, count: int, seed: int = 0) -> int:
                 print("wrong:", error, shape, plan, epilogue, flush=True)
     print(f"{len(rows)} kernels, {len(rows) * count} products, {wrong} wrong")
     print("greatest errors:", {kind: f"{error:.1e}" for kind, error in worst.items()})
+    wrong += scaled.run(folder, count, random_)
     return int(wrong > 0)
 
 

@@ -25,6 +25,9 @@ BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
 # Rows and columns of a tile → the time of a step along K as a share of the first one's, fitted to
 # times of an H200. Warp groups are above one another, or beside one another in 64 rows.
 TILES = {(128, 256): 1.0, (128, 128): 0.54, (64, 256): 0.675, (64, 128): 0.33}
+# The same where the products of a step are scaled before they are added: a warp group's registers
+# hold both products and sums.
+SCALED_TILES = {(128, 192): 1.0, (128, 128): 0.7, (64, 256): 0.8, (64, 128): 0.4}
 ROOM = 192 << 10  # bytes of shared memory for tiles of A and B
 SUMMED, SUM_UNIT = 256, 4  # threads that add parts, and elements of each
 BAND = 16
@@ -120,6 +123,13 @@ def warpgroup_plan(a: Any, b: Any, epilogue: Epilogue, splits: int | None = None
     return _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), splits)
 
 
+def scaled_plan(a: Any, b: Any, epilogue: Epilogue) -> WarpgroupPlan:
+    """As `warpgroup_plan`, where the products of each step along K are scaled."""
+    extents = (a.shape[0], a.shape[1], b.shape[2], a.shape[2])
+    element = element_type(a.dtype).name
+    return _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), None, scaled=True)
+
+
 def grouped_plan(a: Any, b: Any, epilogue: Epilogue) -> WarpgroupPlan:
     """The plan for groups of rows of `a`, 1 × M × K, each times its matrix of `b`."""
     groups, k, n = b.shape
@@ -148,13 +158,14 @@ def _plan(
     a: tuple[bool, bool],
     b: tuple[bool, bool],
     splits: int | None,
+    scaled: bool = False,
 ) -> WarpgroupPlan:
     """Equal plans are one object, which calls of `@fly.jit` functions find fastest."""
     batches, m, n, k = extents
     made = WarpgroupPlan(element, out, a_along_k=a[0], b_along_k=b[0], pad_a=a[1], pad_b=b[1])
     steps = -(-k // made.depth)
     best: tuple[float, int, int, int] | None = None
-    for (rows, columns), one in TILES.items():
+    for (rows, columns), one in (SCALED_TILES if scaled else TILES).items():
         tiles = batches * -(-m // rows) * -(-n // columns)
         widest = max(1, min(BLOCKS // tiles, steps // TILE_STEPS)) if splits is None else splits
         for parts in range(1, min(widest, steps) + 1) if splits is None else (min(splits, steps),):
