@@ -25,6 +25,14 @@ SHARED = 220 << 10  # bytes of a multiprocessor's shared memory for rows
 MANY = 1 << 30  # blocks: one for each row
 BF16 = torch.bfloat16
 Tensors = list[torch.Tensor]
+# Tiles of a transposition, the threads that access a row of one, those of a block, and whether
+# blocks follow each other down the columns.
+TRANSPOSITIONS = (
+    ((128, 128), 16, 256, True),
+    ((128, 128), 16, 256, False),
+    ((128, 128), 16, 512, True),
+    ((128, 128), 8, 256, True),
+)
 
 
 @dataclass(frozen=True)
@@ -233,13 +241,16 @@ def variants(case: Case, columns: int) -> Iterator[tuple[str, list[int], Any]]:
     if case.name == "rotary_embedding":
         from fly.kernels.attention import rotary
 
-        for lines, threads in ((2, 256), (1, 128), (2, 128), (4, 128), (2, 64), (4, 64)):
-            context = patch.dict(rotary.LINES, Hopper=(lines, threads))
-            yield f"{lines} rows, {threads} threads", [lines, threads], context
+        for plan in ((1, 128), (1, 256), (2, 128), (2, 256), (4, 128)):
+            for kept in (0, MANY):
+                order = "in order" if kept else "together"
+                context = patch.dict(rotary.LINES, Hopper=(kept, plan, plan))
+                name = f"{plan[0]} rows, {plan[1]} threads, {order}"
+                yield name, [kept, *plan], context
     elif case.name == "transpose":
-        for edge, lanes, down in ((128, 16, True), (128, 16, False), (128, 8, True)):
-            name = f"{edge}x{edge}, {lanes} lanes{' down' if down else ''}"
-            yield name, [edge, lanes, down], _transposing((edge, edge), lanes, down)
+        for tile, lanes, threads, down in TRANSPOSITIONS:
+            name = f"{tile[0]}x{tile[1]}, {lanes} lanes, {threads} threads{' down' * down}"
+            yield name, [*tile, lanes, threads, down], _transposing(tile, lanes, threads, down)
     else:
         for choice in choices(case, columns):
             name = "x".join(map(str, choice[:2]))
@@ -259,10 +270,10 @@ def choosing(choice: Choice | None) -> Iterator[None]:
 
 
 @contextmanager
-def _transposing(edges: tuple[int, int], lanes: int, down: bool) -> Iterator[Any]:
+def _transposing(edges: tuple[int, int], lanes: int, threads: int, down: bool) -> Iterator[Any]:
     from h200 import tiles
 
-    yield tiles.transposing(tiles.fx.BFloat16, edges, lanes, down=down)
+    yield tiles.transposing(tiles.fx.BFloat16, edges, lanes, threads, down=down)
 
 
 def choices(case: Case, columns: int) -> list[Choice]:
@@ -275,39 +286,53 @@ def choices(case: Case, columns: int) -> list[Choice]:
         vectors = count // threads
         if not 1 <= vectors <= 8:
             continue
-        # Registers of a thread: rows of bf16, sums, and what is computed of some elements.
-        registers = 24 + vectors * (4 * case.matrices + 8 * case.heavy) + 3 * vectors
-        most = min(32, 2048 // threads, max(1, 65536 // (threads * max(32, registers))))
+        most = _resident_by_registers(case, threads, vectors)
         if not case.heavy and vectors >= 2:
             found.append(Choice(threads, vectors))
-        if case.heavy or case.name == "cross_entropy" or columns == 32768:
-            for ahead in (2, 4):
+        if case.heavy and vectors <= 4 and threads <= 512:
+            for ahead in (1, 2, 3) if columns < 16384 else (2, 3):
                 found.append(_resident(case, columns, Choice(threads, vectors, ahead), most))
-    if columns >= 16384 or (case.heavy and columns >= 4096):
+        elif case.name == "cross_entropy" or (columns >= 4096 and vectors <= 4 and not case.heavy):
+            for ahead in (1, 2, 4):
+                found.append(_resident(case, columns, Choice(threads, vectors, ahead), most))
+    if columns >= 16384:
         first = case.matrices if columns < 65536 else 1
-        last = 1 if case.heavy and columns >= 16384 else first
-        for threads, vectors in ((512, 1), (512, 2), (1024, 1), (1024, 2)):
-            if (threads, vectors) == (1024, 1) and columns < 32768:
+        last = 1 if case.heavy else first
+        for threads, vectors in ((256, 2), (512, 1), (512, 2), (1024, 1), (1024, 2)):
+            if threads * vectors * 8 >= columns or (threads == 256 and columns > 16384):
                 continue
             for among in range(first, last - 1, -1):
-                for ahead in (1, 2) if case.heavy or columns == 32768 else (1,):
+                if case.heavy and columns == 16384 and among == 1:
+                    continue
+                for ahead in (2, 3) if columns == 16384 else (1, 2) if columns == 32768 else (1,):
                     one = Choice(threads, vectors, ahead, 0, among)
                     found.append(_resident(case, columns, one, 2048 // threads))
                 if not case.heavy and threads == 512 and columns < 65536 and found[-1]:
                     found.append(found[-1]._replace(ahead=1, blocks=MANY))
-    if columns >= 16384:
-        found.append(Choice(512, 2))
+        found += [Choice(512, 2), Choice(1024, 1), Choice(1024, 2)]
     return [one for one in dict.fromkeys(found) if one is not None]
+
+
+def _resident_by_registers(case: Case, threads: int, vectors: int) -> int:
+    """How many blocks that have rows in registers a multiprocessor has registers for, about: rows
+    of bf16, sums, and what is computed of some elements."""
+    of_vector = 26 + 9 * case.heavy if case.heavy else 3 + 4 * case.matrices
+    registers = max(32, (36 if case.heavy else 24) + vectors * of_vector)
+    return min(32, 2048 // threads, max(1, 65536 // (threads * registers)))
 
 
 def _resident(case: Case, columns: int, choice: Choice, most: int) -> Choice | None:
     """A choice with as many blocks as a device holds, at most `most` a multiprocessor; None if
     shared memory has no room for one, or if few rows would be asked for."""
-    nbytes = choice.ahead * 2 * columns * min(case.matrices, choice.among)
-    if case.heavy and choice.threads * choice.vectors * 8 < columns:
-        sums = 4 * columns * case.heavy
-        nbytes += sums if nbytes + sums <= SHARED else 0
+    made = row_plans._chosen(columns, 8, choice)
+    nbytes = asked = choice.ahead * 2 * made.room * min(case.matrices, choice.among)
+    if case.heavy and not made.fits and row_plans.has_room(made, 2, case.heavy):
+        near = row_plans.sums_in_registers(made, case.heavy)
+        nbytes += (case.heavy - near) * 4 * made.room
+        if near:
+            registers = 56 + near * made.room // choice.threads
+            most = max(1, 65536 // (choice.threads * registers))
     blocks = min(most, SHARED // (nbytes + 1024))
-    if not blocks or nbytes * blocks < 40 << 10:
+    if not blocks or asked * blocks < 32 << 10:
         return None
     return choice._replace(blocks=blocks * PROCESSORS)

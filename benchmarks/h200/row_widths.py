@@ -1,13 +1,13 @@
 """Kernels of rows on an H200, at widths of 1k to 64k columns, beside Triton, torch and a copy.
 
-    python -m h200.row_widths prepare FOLDER [try]        compiles; needs no GPU
+    python -m h200.row_widths prepare FOLDER [KERNEL [WIDTH]] [try]   compiles; needs no GPU
     python -m h200.row_widths run FOLDER RESULTS.json     measures
     python -m h200.row_widths check FOLDER RESULTS.json   our fastest, of few rows, beside f64
     python -m h200.row_widths choose RESULTS.json         writes fly/kernels/row_plans.json
     python -m h200.row_widths table RESULTS.json          writes the section of results/h200.md
 
 With `try`, all plans that `row_cases` names are compiled, of which `choose` takes the fastest for
-each kernel and width, and `table` shows it; without it, what calls of `fly.kernels` have. Asserts,
+each kernel and width; without it, what calls of `fly.kernels` have, which `table` shows. Asserts,
 which read what the device says after each call, are left out of all.
 
 Matrices of bf16 have 2^28 elements. Results are compared with those of f64 before; all ways to
@@ -17,92 +17,30 @@ compute one thing take turns. `run` first has processes compile what torch and T
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext, suppress
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any
-from unittest.mock import patch
 
 import torch
 
-from h200.library import _argument, recorded, results
+from h200.library import results
 from h200.page import PAGE, put
-from h200.row_cases import CASES, ELEMENTS, WIDTHS, Case, variants
+from h200.row_cases import ELEMENTS, Case
+from h200.row_images import TARGET, documents, each, ours, prepare, prepared
 
 HEAD = "## Rows of 1k to 64k columns\n"
 WARM_UP, REPEATS, EACH = 1, 15, 3
 PROCESSES = 14
 COPIED = "copy"  # what a document says of its copies
 # What calls of fly.kernels have at all widths, and the transposition that is shown.
-SHOWN = {"rotary_embedding": "2 rows, 128 threads", "transpose": "128x128, 16 lanes down"}
+SHOWN = {"transpose": "128x128, 16 lanes, 256 threads down"}
+TRIED = PAGE.parent / "h200-plans.json"  # all plans that were measured
 CHUNK = 1 << 24  # elements that are computed in f64 at a time
-TARGET = "sm_90a"
-
-
-def each() -> Iterator[tuple[Case, int]]:
-    for case in CASES:
-        for columns in WIDTHS:
-            yield case, columns
-
-
-def prepare(folder: Path, tries: bool, only: str = "") -> None:
-    """Writes the images, and cases.json, or cases-ONLY.json of the kernels whose name begins so."""
-    folder.mkdir(parents=True, exist_ok=True)
-    rows = []
-    with patch.dict(os.environ, FLY_TARGET=TARGET, FLY_ASSERTS="0"):
-        for case, columns in each():
-            if not case.name.startswith(only):
-                continue
-            inputs = case.empty(columns)
-            ways = variants(case, columns) if tries or case.name == "transpose" else shipped()
-            for name, shipped_as, context in ways:
-                with context as own:
-                    made = (
-                        patched(case, own) if callable(own) and not isinstance(own, dict) else case
-                    )
-                    compiled, arguments = recorded(made, inputs)  # type: ignore[arg-type]
-                file = f"{compiled.image.digest[:24]}.image"
-                if not (folder / file).exists():
-                    compiled.save(folder / file)
-                row = {"case": case.name, "columns": columns, "name": name, "ship": shipped_as}
-                row |= {"file": file, "arguments": arguments, "asserts": False}
-                rows.append(row)
-            print(case.name, columns, len(rows), flush=True)
-    (folder / f"cases{only and '-'}{only}.json").write_text(json.dumps(rows))
-
-
-def shipped() -> Iterator[tuple[str, list[int], Any]]:
-    yield "shipped", [], nullcontext()
-
-
-def patched(case: Case, ours: Callable[..., Any]) -> Case:
-    from dataclasses import replace
-
-    return replace(case, ours=ours)
-
-
-def documents(folder: Path) -> list[dict[str, Any]]:
-    return [
-        row for path in sorted(folder.glob("cases*.json")) for row in json.loads(path.read_text())
-    ]
-
-
-def ours(folder: Path, rows: list[dict[str, Any]], inputs: list[torch.Tensor]) -> dict[str, Any]:
-    """Our calls, by their names."""
-    from fly.call.loading import load
-
-    found = {}
-    for row in rows:
-        compiled = load(str(folder / row["file"]))
-        found[f"ours|{row['name']}"] = partial(
-            compiled, *(_argument(one, inputs) for one in row["arguments"])
-        )
-    return found
 
 
 def peers(case: Case, inputs: list[torch.Tensor]) -> dict[str, Callable[[], Any]]:
@@ -209,12 +147,8 @@ def moved(inputs: list[torch.Tensor], made: Any) -> int:
 
 def measure(folder: Path) -> Iterator[list[dict[str, Any]]]:
     """A row for each kernel, width and way: all that there are so far, after each width."""
-    documented: list[dict[str, Any]] = documents(folder)
     rows: list[dict[str, Any]] = []
-    for case, columns in each():
-        own = [r for r in documented if (r["case"], r["columns"]) == (case.name, columns)]
-        if not own:
-            continue
+    for case, columns, own in prepared(folder):
         inputs = case.make(columns, "cuda")
         ways = ours(folder, own, inputs) | peers(case, inputs)
         source = next(one for one in inputs if one.dtype == torch.bfloat16)
@@ -260,9 +194,9 @@ def _best(rows: list[dict[str, Any]], case: str, columns: int) -> dict[str, dict
     return found
 
 
-def warm(number: int) -> None:
+def warm(folder: Path, number: int) -> None:
     """Has torch and Triton compile a share of what will be measured, to their caches."""
-    for index, (case, columns) in enumerate(each()):
+    for index, (case, columns, _) in enumerate(prepared(folder)):
         if index % PROCESSES == number:
             with suppress(torch.OutOfMemoryError):
                 peers(case, case.make(columns, "cuda"))
@@ -271,7 +205,7 @@ def warm(number: int) -> None:
 
 def run(folder: Path, path: Path) -> None:
     """Measures, and writes the rows."""
-    words = [sys.executable, "-m", "h200.row_widths", "warm"]
+    words = [sys.executable, "-m", "h200.row_widths", "warm", str(folder)]
     others = [
         subprocess.Popen([*words, str(number)], stdout=subprocess.DEVNULL)
         for number in range(PROCESSES)
@@ -305,7 +239,7 @@ def check(folder: Path, rows: list[dict[str, Any]]) -> int:
             for one in documented
             if (one["case"], one["columns"], one["name"]) == (case.name, columns, best["name"])
         )
-        blocks = best["ship"][3] if len(best["ship"]) == 5 and best["ship"][2] else 0
+        blocks = _blocks(case, columns, best["ship"])
         some = 128 if case.name == "transpose" or blocks > 1 << 20 else max(64, 2 * blocks + 3)
         inputs = case.make(columns, "cuda", some * columns)
         found = {**own, "arguments": _resized(own["arguments"], case, columns, inputs)}
@@ -316,6 +250,14 @@ def check(folder: Path, rows: list[dict[str, Any]]) -> int:
             print("wrong:", case.name, columns, best["name"], share, flush=True)
     print(f"{count} kernels of rows, {bad} wrong")
     return int(bad > 0)
+
+
+def _blocks(case: Case, columns: int, ship: list[int]) -> int:
+    """The blocks that take rows in turn; 0 if each row has one."""
+    from fly.kernels.row_plans import Choice, measured
+
+    choice = Choice(*ship) if len(ship) == 5 else measured(case.name, TARGET, 2 * columns)
+    return choice.blocks if choice is not None and choice.ahead else 0
 
 
 def _resized(
@@ -334,16 +276,25 @@ def _resized(
     return made
 
 
-def choose(rows: list[dict[str, Any]]) -> None:
-    """Writes the fastest plan of each kernel and width."""
+def choose(document: dict[str, Any]) -> None:
+    """Puts our ways of a document into the record of all that were measured, in place of those of
+    the same kernel and width, and writes the fastest plan of each."""
     from fly.kernels.row_plans import FILE
 
+    new = [
+        {**row, "device": document["about"]["device"]}
+        for row in document["rows"]
+        if row["system"] == "ours" and row["case"] not in ("rotary_embedding", "transpose")
+    ]
+    replaced = {(row["case"], row["columns"]) for row in new}
+    old = json.loads(TRIED.read_text(encoding="utf-8")) if TRIED.exists() else []
+    rows = [row for row in old if (row["case"], row["columns"]) not in replaced] + new
+    TRIED.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
     plans: dict[str, dict[str, Any]] = {}
     for case, columns in each():
         found = _best(rows, case.name, columns).get("ours")
-        if case.name in ("rotary_embedding", "transpose") or found is None:
-            continue
-        plans.setdefault(case.name, {})[str(2 * columns)] = found["ship"]
+        if found is not None:
+            plans.setdefault(case.name, {})[str(2 * columns)] = found["ship"]
     lines = [
         f'  "{name}": {{\n'
         + ",\n".join(f'   "{width}": {json.dumps(ship)}' for width, ship in own.items())
@@ -400,16 +351,16 @@ def table(document: dict[str, Any]) -> str:
 def main(words: list[str]) -> int:
     tries = words[-1:] == ["try"]
     command, *rest = words[: len(words) - tries] or [""]
-    if command == "prepare" and len(rest) in (1, 2):
+    if command == "prepare" and len(rest) in (1, 2, 3):
         prepare(Path(rest[0]), tries, *rest[1:])
-    elif command == "warm" and len(rest) == 1:
-        warm(int(rest[0]))
+    elif command == "warm" and len(rest) == 2:
+        warm(Path(rest[0]), int(rest[1]))
     elif command == "run" and len(rest) == 2:
         run(Path(rest[0]), Path(rest[1]))
     elif command == "check" and len(rest) == 2:
         return check(Path(rest[0]), json.loads(Path(rest[1]).read_text())["rows"])
     elif command == "choose" and len(rest) == 1:
-        choose(json.loads(Path(rest[0]).read_text())["rows"])
+        choose(json.loads(Path(rest[0]).read_text()))
     elif command == "table" and len(rest) == 1:
         put(table(json.loads(Path(rest[0]).read_text())))
     else:

@@ -10,7 +10,8 @@ from fly.kernels.row_plans import Plan
 THREADS = 64  # of a block
 WIDEST = 4  # columns of a thread, whose sums are stored as f32
 MOST_PARTS, LEAST_ROWS = 64, 16  # of a part
-ADDED, LINES = 32, 16  # columns of a block that adds many parts, and threads of each
+ADDED, LINES = 32, 32  # columns of a block that adds many parts, and threads of each
+AT_ONCE = 8  # parts that such a thread loads before it adds them
 
 
 def parts_of(rows):
@@ -50,8 +51,12 @@ def add_many_kernel(parts: fx.Tensor, Y: fx.Tensor, Z: fx.Tensor):
     own = fx.shared_array(parts.dtype, (LINES, ADDED))
     total = parts.dtype(0)
     if column < Y.shape[0]:
-        for part in range(line, parts.shape[1], LINES):
-            total += parts[kind, part, column]
+        count = fx.Int32(parts.shape[1])
+        for first in range(line, count, LINES * AT_ONCE):
+            numbers = [first + i * LINES for i in fx.range_constexpr(AT_ONCE)]
+            some = [parts[kind, fx.min(number, count - 1), column] for number in numbers]
+            for number, one in zip(numbers, some, strict=True):
+                total += fx.where(number < count, one, parts.dtype(0))
     own[line, place] = total
     fx.barrier()
     if line == 0 and column < Y.shape[0]:

@@ -13,12 +13,13 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import rsqrt
 from fly.kernels.arrays import FLOATS, as_matrix, as_vectors, check_shapes, check_types
-from fly.kernels.columns import THREADS, add_many, add_up, column_plan, parts_of
+from fly.kernels.columns import column_plan
+from fly.kernels.norm_gradients import norm_backward_at_once, norm_backward_rows
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
 from fly.kernels.row_plans import Plan, has_room, plan
-from fly.kernels.row_streams import Sums, each_row, grid_of
-from fly.kernels.rows import Matrix, Row, Tile, wide_type
+from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.rows import Matrix, Row
 
 
 def statistics(row, x, eps, centred):
@@ -91,165 +92,6 @@ def norm_rows(
         grid=grid_of(plan, X.shape[0]), block=plan.threads
     )
     return Y, scales, total
-
-
-@fly.kernel
-def norm_backward_kernel(
-    dY: fx.Tensor,
-    X: fx.Tensor,
-    dX: fx.Tensor,
-    means: fx.Tensor,
-    factors: fx.Tensor,
-    eps: fx.Float64,
-    centred: fx.Constexpr[bool],
-    plan: fx.Constexpr[Plan],
-    weight=None,
-):
-    def one_row(row, _):
-        dx, _, _, mean, factor = derivatives(row, dY, X, eps, centred, weight)
-        row.finish(dX, lambda dx: dx * factor, dx, last=True)
-        if fx.thread_idx.x == 0:
-            factors[row.index] = factor
-            if centred:
-                means[row.index] = mean
-
-    each_row(plan, X.shape, one_row, X, dY)
-
-
-def derivatives(row, dY, X, eps, centred, weight):
-    """Returns the derivatives by a row's x, but for the factor 1 / sqrt(variance + eps); the row of
-    dY; x, normalized; the mean and the factor."""
-    x, mean, factor = statistics(row, row.read(X), eps, centred)
-    with fx.fastmath("contract"):
-        x = row.map(lambda x: x * factor, x)
-        given = dy = row.read(dY)
-        if weight is not None:
-            dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
-        along = row.mean(row.map(lambda dy, x: dy * x, dy, x))
-        shift = row.mean(dy) if centred else 0.0
-        dx = row.map(lambda dy, x: dy - shift - x * along, dy, x)
-    return dx, given, x, mean, factor
-
-
-@fly.kernel
-def all_backward_kernel(
-    dY: fx.Tensor,
-    X: fx.Tensor,
-    weight: fx.Tensor,
-    dX: fx.Tensor,
-    parts: fx.Tensor,
-    eps: fx.Float64,
-    centred: fx.Constexpr[bool],
-    plan: fx.Constexpr[Plan],
-):
-    """All derivatives at once. A block has sums of those of the parameters, over its rows, and
-    stores them as its row of `parts`: those of the weight, and of the bias."""
-    kinds = 1 + centred
-    kept = [Sums(plan, X.shape[1], parts.dtype) for _ in range(kinds)]
-
-    def one_row(row, sums):
-        dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight)
-
-        def terms(first):
-            return [dy.at(first) * x.at(first), dy.at(first)][:kinds]
-
-        def add(first):
-            for one, term in zip(kept, terms(first), strict=True):
-                one.add(first, term)
-
-        with fx.fastmath("contract"):
-            if plan.fits:
-                sums = [one + term for one, term in zip(sums, terms(0), strict=True)]
-            row.finish(dX, lambda dx: dx * factor, dx, last=True, beside=None if plan.fits else add)
-        return sums
-
-    start = [one.zeros() for one in kept] if plan.fits else None
-    sums = each_row(plan, X.shape, one_row, X, dY, state=start)
-    own = Tile(Row(plan, X.shape[1]), 0)
-    for kind in fx.range_constexpr(kinds):
-        if plan.fits:
-            own.store(parts[kind, None, None], sums[kind])
-        else:
-            kept[kind].store(parts[kind, None, None])
-
-
-@fly.kernel
-def parameters_backward_kernel(
-    dY: fx.Tensor,
-    X: fx.Tensor,
-    means: fx.Tensor,
-    factors: fx.Tensor,
-    dweight: fx.Tensor,
-    rows: fx.Int32,
-    plan: fx.Constexpr[Plan],
-    dbias=None,
-):
-    """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
-    mean."""
-    part, columns, first = fx.block_idx.y, X.shape[1], fx.block_idx.x * plan.tile
-    start = fx.Int64(part) * rows
-    weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
-    for row in range(start, min(start + rows, X.shape[0])):
-        tile = Tile(Row(plan, columns, row), first)
-        dy, x = [tile.load(one, 0.0).to(dweight.dtype) for one in (dY, X)]
-        with fx.fastmath("contract"):
-            if dbias is not None:
-                x = x - means[row]
-                bias += dy
-            weight += dy * (x * factors[row])
-    made = Tile(Row(plan, columns, part), first)
-    made.store(dweight, weight)
-    if dbias is not None:
-        made.store(dbias, bias)
-
-
-@fly.jit
-def norm_backward_rows(
-    dY: Matrix,
-    X: Matrix,
-    eps: fx.Float64,
-    centred: fx.Constexpr[bool],
-    plan: fx.Constexpr[Plan],
-    of_columns: fx.Constexpr[Plan],
-    weight=None,
-):
-    rows, columns = X.shape
-    wide = wide_type(X.dtype)
-    dX = fx.empty(X.shape, X.dtype)
-    means, factors = fx.empty(rows if centred else 0, wide), fx.empty(rows, wide)
-    norm_backward_kernel(dY, X, dX, means, factors, eps, centred, plan, weight).launch(
-        grid=rows, block=plan.threads
-    )
-    if weight is None:
-        return dX, fx.empty(0, X.dtype), fx.empty(0, X.dtype)
-    parts, rows_of_part = parts_of(rows)
-    dweight = fx.empty((parts, columns), wide)
-    dbias = fx.empty((parts, columns), wide) if centred else None
-    parameters_backward_kernel(
-        dY, X, means, factors, dweight, rows_of_part, of_columns, dbias
-    ).launch(grid=(fx.ceildiv(columns, of_columns.tile), parts), block=THREADS)
-    sums = fx.empty(0, X.dtype) if dbias is None else add_up(dbias, weight.dtype)
-    return dX, add_up(dweight, weight.dtype), sums
-
-
-@fly.jit
-def norm_backward_at_once(
-    dY: Matrix,
-    X: Matrix,
-    weight: fx.Tensor,
-    eps: fx.Float64,
-    centred: fx.Constexpr[bool],
-    plan: fx.Constexpr[Plan],
-):
-    """As norm_backward_rows, of rows that are on the chip together with sums over them."""
-    rows, columns = X.shape
-    wide, blocks = wide_type(X.dtype), grid_of(plan, rows)
-    dX = fx.empty(X.shape, X.dtype)
-    parts = fx.empty((2 if centred else 1, blocks, columns), wide)
-    all_backward_kernel(dY, X, weight, dX, parts, eps, centred, plan).launch(
-        grid=blocks, block=plan.threads
-    )
-    return dX, *add_many(parts, weight.dtype)
 
 
 def _norm(x, eps, centred, weight=None, bias=None, residual=None, dtype=None):

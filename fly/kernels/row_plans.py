@@ -27,6 +27,7 @@ MOST_AHEAD = (
 
 
 SHARED = 220 << 10  # bytes of a block's shared memory for rows
+IN_REGISTERS = 32 << 10  # numbers that a multiprocessor's threads have registers for
 
 FILE = Path(__file__).with_suffix(".json")
 
@@ -69,6 +70,11 @@ class Plan(NamedTuple):
         return tiles if tiles <= MOST_AHEAD else 1
 
     @property
+    def unrolled(self) -> bool:
+        """Whether a kernel has code for each tile, so that a thread can have registers for each."""
+        return self.groups > 1
+
+    @property
     def tile(self) -> int:
         """The elements of a tile."""
         return self.threads * self.vector * self.vectors
@@ -97,11 +103,20 @@ def plan(*matrices: Any, kernel: str = "") -> Plan:
     return _plan(columns, aligned)
 
 
+def sums_in_registers(plan: Plan, sums: int) -> int:
+    """How many of so many f32 sums of each column the threads have in registers: all if rows fit
+    there, or the plan would not have been chosen."""
+    if plan.fits or not plan.unrolled:
+        return sums if plan.fits else 0
+    return min(sums, IN_REGISTERS // plan.room)
+
+
 def has_room(plan: Plan, size: int, sums: int) -> bool:
     """Whether a block that reads rows of two matrices ahead, of elements of so many bytes, has room
-    for f32 sums of each column. In registers it has, or the plan would not have been chosen."""
+    for f32 sums of each column: in registers or in shared memory."""
     rows = min(2, plan.among) * plan.ahead * plan.room * size
-    return plan.fits or rows + sums * plan.room * 4 <= SHARED
+    others = sums - sums_in_registers(plan, sums)
+    return rows + others * plan.room * 4 <= SHARED
 
 
 @cache

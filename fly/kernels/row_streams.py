@@ -56,11 +56,16 @@ class Slot:
         self.committed = 0  # groups of the row that replaces this one, while this one arrives
 
     def place(self, tensor: Any) -> Any:
-        """The address of a matrix's row; None if the matrix is not read ahead."""
+        """The address of a matrix's row; None if the matrix is not read ahead, or if the row was
+        in registers and has been replaced."""
+        gone = self.is_replaced and self.ahead.plan.fits
         for one, start in zip(self.ahead.tensors, self.ahead.starts, strict=True):
-            if one is tensor:
-                return start + self.slot * self.ahead.plan.room
+            if one is tensor and not gone:
+                return self._address(start)
         return None
+
+    def _address(self, start: Any) -> Any:
+        return start + self.slot * self.ahead.plan.room
 
     def wait(self, group: int) -> None:
         """Waits for a part of this row, and those before it."""
@@ -73,8 +78,8 @@ class Slot:
         ahead = self.ahead
         if self.index < ahead.rows:
             tile = Tile(Row(ahead.plan, ahead.columns, self.index), first)
-            for tensor in ahead.tensors:
-                tile.request(tensor, self.place(tensor))
+            for tensor, start in zip(ahead.tensors, ahead.starts, strict=True):
+                tile.request(tensor, self._address(start))
         if ahead.plan.groups > 1:
             fx.nvvm.cp_async_commit()
             self.committed += 1
@@ -115,32 +120,43 @@ def each_row(
 
 
 class Sums:
-    """Sums over a block's rows, of each column: in registers if rows fit there, or else in shared
-    memory. Those of a column are added by the thread that has its elements."""
+    """Sums over a block's rows, of each column: in registers, or else in shared memory. Those of a
+    column are added by the thread that has its elements."""
 
-    def __init__(self, plan: Plan, columns: Any, dtype: Any):
-        self.plan, self.row, self.dtype = plan, Row(plan, columns), dtype
-        self.start = None
-        if not plan.fits:
+    def __init__(self, plan: Plan, columns: Any, dtype: Any, in_registers: bool):
+        self.row, self.dtype, self.start = Row(plan, columns), dtype, None
+        if not in_registers:
             storage = fx.SharedAllocator().allocate(fx.Array[dtype, plan.room, 4 * plan.vector])
             self.start = storage.peek().ptr
-            self.row.each_tile(lambda first: Tile(self.row, first).put(self.start, self.zeros()))
+            self.row.each_tile(lambda first: Tile(self.row, first).put(self.start, self._zeros()))
 
-    def zeros(self) -> Any:
-        """Sums of nothing, of a thread's elements of a tile."""
-        return fx.full((self.plan.vector, self.plan.vectors), 0.0, self.dtype)
+    def none(self) -> list[Any]:
+        """A thread's sums of no row: those of its elements of each tile, as far as they are in
+        registers."""
+        tiles = 0 if self.start is not None else self.row.plan.groups
+        return [self._zeros() for _ in range(tiles)]
 
-    def add(self, first: Any, values: Any) -> None:
-        """Adds to those in shared memory."""
-        tile = Tile(self.row, first)
-        tile.put(self.start, tile.got(self.start) + values)
+    def _zeros(self) -> Any:
+        plan = self.row.plan
+        return fx.full((plan.vector, plan.vectors), 0.0, self.dtype)
 
-    def store(self, matrix: Any) -> None:
-        """Stores those in shared memory to the block's row of a matrix."""
+    def add(self, sums: list[Any], first: Any, values: Any) -> None:
+        """Adds to the sums of the tile from element `first` on."""
+        if self.start is None:
+            sums[first // self.row.plan.tile] += values
+        else:
+            tile = Tile(self.row, first)
+            tile.put(self.start, tile.got(self.start) + values)
+
+    def store(self, sums: list[Any], matrix: Any) -> None:
+        """Stores sums to the block's row of a matrix."""
 
         def moved(first: Any) -> None:
             tile = Tile(self.row, first)
-            tile.store(matrix, tile.got(self.start))
+            if self.start is None:
+                tile.store(matrix, sums[first // self.row.plan.tile])
+            else:
+                tile.store(matrix, tile.got(self.start))
 
         self.row.each_tile(moved)
 

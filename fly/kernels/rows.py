@@ -42,6 +42,12 @@ class Row:
         threads may have, are `default`."""
         return Line(self, lambda first: Tile(self, first).load(tensor, default))
 
+    def release(self) -> None:
+        """Says that matrices are not read again. If the row is in registers, the one that replaces
+        it in shared memory is asked for now, and not when the row has been computed."""
+        if self.ahead is not None and self.plan.fits:
+            self.ahead.replace(0)
+
     def places(self) -> Line:
         """The numbers of the columns, as Int32."""
         return Line(self, lambda first: Tile(self, first).places())
@@ -65,6 +71,10 @@ class Row:
             elements = line.at(first)
             return function(Tile(self, first).within(elements) if within else elements)
 
+        return self._over_tiles(of_tile, merge)
+
+    def _over_tiles(self, of_tile: Callable[[Any], Any], merge: Callable[..., Any]) -> Any:
+        """What `of_tile` returns for the first elements of all tiles, merged."""
         if self._is_arriving():
             value = None
             for first in self._arriving():
@@ -72,7 +82,10 @@ class Row:
                 value = own if value is None else merge(value, own)
             return value
         value = of_tile(0)
-        if not self.plan.fits:
+        if self.plan.unrolled:
+            for group in fx.range_constexpr(1, self.plan.groups):
+                value = merge(value, of_tile(group * self.plan.tile))
+        elif not self.plan.fits:
             for first in range(self.plan.tile, self.columns, self.plan.tile):
                 value = merge(value, of_tile(first))
         return value
@@ -80,6 +93,19 @@ class Row:
     def sum(self, line: Line) -> Any:
         """The sum of all elements, for all threads."""
         return fx.block.reduce(self.fold(added, lambda a, b: a + b, line, within=True))
+
+    def means(self, *lines: Line) -> Any:
+        """The means of several lines, for all threads, who exchange values once for all of them."""
+
+        def of_tile(first: Any) -> tuple[Any, ...]:
+            tile = Tile(self, first)
+            return tuple(added(tile.within(line.at(first))) for line in lines)
+
+        def both(a: Any, b: Any) -> tuple[Any, ...]:
+            return tuple(one + other for one, other in zip(a, b, strict=True))
+
+        totals = fx.block.reduce(self._over_tiles(of_tile, both))
+        return [total * reciprocal(total.dtype(self.columns)) for total in totals]
 
     def magnitude(self, line: Line) -> Any:
         """The greatest magnitude of all elements, for all threads; NaN if one is NaN.
@@ -102,6 +128,9 @@ class Row:
         elif self._is_arriving():
             for first in self._arriving():
                 function(first)
+        elif self.plan.unrolled:
+            for group in fx.range_constexpr(self.plan.groups):
+                function(group * self.plan.tile)
         else:
             for first in range(0, self.columns, self.plan.tile):
                 function(first)

@@ -8,6 +8,8 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+import fly
+import fly.expr as fx
 from fly.kernels import (
     cross_entropy_backward,
     cross_entropy_rows,
@@ -17,7 +19,9 @@ from fly.kernels import (
     softmax,
     softmax_backward,
 )
-from fly.kernels.row_plans import MOST_AHEAD, Choice, has_room, measured, plan
+from fly.kernels.row_plans import MOST_AHEAD, Choice, has_room, measured, plan, sums_in_registers
+from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.rows import Matrix
 from fly_kernels.judging import judge, tensor
 
 EPS = 1e-5
@@ -120,6 +124,52 @@ def test_shipped_plans_fit():
 
 
 def test_sums_need_room():
+    """Those that threads have no registers for are in shared memory, beside the rows."""
     made = row_plans._chosen(16384, 8, Choice(512, 1, 1, 132))
-    assert has_room(made, 2, 2)
-    assert not has_room(made._replace(ahead=2), 2, 2)
+    assert sums_in_registers(made, 2) == 2
+    assert has_room(made._replace(ahead=3), 2, 2)
+    assert not has_room(made._replace(ahead=4), 2, 2)
+    wide = row_plans._chosen(32768, 8, Choice(1024, 1, 1, 132))
+    assert sums_in_registers(wide, 2) == 1
+    assert not has_room(wide, 2, 2)
+    assert has_room(wide._replace(among=1), 2, 2)
+    many = row_plans._chosen(16384, 8, Choice(32, 1, 1, 132))  # tiles, too many to have code for
+    assert sums_in_registers(many, 1) == 0
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("among", [1, 2])
+def test_sums_in_registers_and_in_shared_memory(monkeypatch, among):
+    """Of the weight's and the bias's gradients, threads have registers for one."""
+    monkeypatch.setattr(row_plans, "measured", lambda *_: Choice(64, 1, 1, 2, among))
+    monkeypatch.setattr(row_plans, "IN_REGISTERS", 1536)
+    x, dy = (tensor(i, (ROWS, 1032), torch.bfloat16) for i in (1, 2))
+    weight = tensor(3, (1032,), torch.bfloat16)
+    assert sums_in_registers(plan(x, kernel="one"), 2) == 1
+    found = norm_backward(dy, x, weight, EPS, True)
+    judge(found, lambda *a: norm_gradients(*a, True), dy, x, weight, roundings=8)
+
+
+@pytest.mark.heavy
+def test_a_released_row_can_be_read_again(monkeypatch):
+    """From memory: in shared memory there is another one."""
+    monkeypatch.setattr(row_plans, "measured", lambda *_: Choice(64, 2, 1, 2))
+
+    @fly.kernel
+    def twice_kernel(X: fx.Tensor, Y: fx.Tensor, plan: fx.Constexpr[row_plans.Plan]):
+        def one_row(row, _):
+            x = row.read(X)
+            row.release()
+            total = row.sum(x)
+            row.write(Y, row.map(lambda x, again: x + again + 0 * total, x, row.read(X)))
+
+        each_row(plan, X.shape, one_row, X)
+
+    @fly.jit
+    def twice(X: Matrix, plan: fx.Constexpr[row_plans.Plan]):
+        Y = fx.empty(X.shape, X.dtype)
+        twice_kernel(X, Y, plan).launch(grid=grid_of(plan, X.shape[0]), block=plan.threads)
+        return Y
+
+    x = tensor(1, (ROWS, 520), torch.bfloat16)
+    assert torch.equal(twice(x, plan(x, kernel="one")), 2 * x)

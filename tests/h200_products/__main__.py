@@ -122,12 +122,15 @@ def expected(epilogue: dict[str, Any], a: Any, b: Any, bias: Any, addend: Any, *
 
 
 def extents(plan: dict[str, Any], random_: random.Random) -> tuple[int, int, int, int]:
-    """Batches, M, N and K that the plan allows."""
+    """Batches, M, N and K that the plan allows. Some have many tiles for each block, with few
+    steps along K, so that tiles are stored one right after the other."""
 
     def some() -> int:
         return random_.choice((random_.randint(1, 40), random_.randint(1, 700)))
 
     count, m, n, k = random_.randint(1, 3), some(), some(), some() + random_.randint(0, 900)
+    if random_.random() < 0.3:
+        m, n, k = random_.randint(600, 1500), random_.randint(600, 1500), random_.randint(1, 200)
     unit = 16 // TYPES[plan["element"]].itemsize
     if not plan["pad_a"]:
         k, m = (-(-k // unit) * unit, m) if plan["a_along_k"] else (k, -(-m // unit) * unit)

@@ -18,7 +18,7 @@ import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.matrix_decode import matrix_piece_kernel
 from fly.kernels.attention.problem import shared_head
-from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
+from fly.kernels.attention.vectors import WIDTH, load_stored, load_vector, store_vector
 
 PIECE = 256  # keys
 MOST_HEADS = 8  # query heads of a wave: each has 16 numbers in registers of a thread
@@ -44,6 +44,16 @@ class Softmax(NamedTuple):
         """Over no keys."""
         return cls(fx.Float32(LOWEST), fx.Float32(0), fx.full(WIDTH, 0.0, fx.Float32))
 
+    def extended(self, scores: list[Any], values: list[Any]) -> Softmax:
+        """Over further keys, too."""
+        bound = fx.maxnumf(self.bound, *scores)
+        own = exp2(self.bound - bound)
+        total, sums = self.total * own, self.sums * own
+        for score, value in zip(scores, values, strict=True):
+            weight = exp2(score - bound)
+            total, sums = total + weight, sums + value * weight
+        return Softmax(bound, total, sums)
+
     def merge(self, other: Softmax) -> Softmax:
         """Over the keys of both."""
         bound = fx.maxnumf(self.bound, other.bound)
@@ -65,8 +75,10 @@ def piece_kernel(
     scale: fx.Float32,
     d: fx.Constexpr[int],
     heads: fx.Constexpr[int],
+    steps: fx.Constexpr[int],
 ):
-    """`heads` query heads of a sequence, and a piece of its keys."""
+    """`heads` query heads of a sequence, and a piece of its keys. A lane loads its parts of `steps`
+    keys and values before it computes."""
     piece = (fx.block_idx.x * THREADS + fx.thread_idx.x) // fx.num_warp_threads()
     first_head, sequence = fx.block_idx.y * heads, fx.block_idx.z
     kv_head = shared_head(first_head, Q.shape[1], K.shape[2])
@@ -83,16 +95,24 @@ def piece_kernel(
         for i in range(heads)
     ]
     states = [Softmax.of_nothing() for _ in queries]
-    for first in range(start, end, keys):
-        place, page = fx.Uint32(fx.min(first + key, end - 1)), fx.Uint32(K.shape[1])
-        row = (tables[sequence, place // page], place % page, kv_head, None)
-        k, v = load_vector(K[row], column), load_vector(V[row], column)
-        scores = [fx.warp.reduce((q * k).reduce("add"), width=lanes) for q in queries]
-        scores = [fx.where(first + key < end, score, float("-inf")) for score in scores]
-        states = [
-            state.merge(Softmax(score, fx.Float32(1), v))
-            for state, score in zip(states, scores, strict=True)
+    size = fx.Uint32(K.shape[1])  # of a page
+    for first in range(start, end, keys * steps):
+        own = [first + i * keys + key for i in range(steps)]
+        places = [fx.Uint32(fx.min(one, end - 1)) for one in own]
+        pages = [tables[sequence, place // size] for place in places]
+        rows = [
+            (page, place % size, kv_head, None) for page, place in zip(pages, places, strict=True)
         ]
+        loaded = [load_stored(K[row], column) for row in rows]
+        values = [load_stored(V[row], column) for row in rows]
+        loaded, values = [[one.to(fx.Float32) for one in some] for some in (loaded, values)]
+        for i, q in enumerate(queries):
+            scores = [fx.warp.reduce((q * k).reduce("add"), width=lanes) for k in loaded]
+            scores = [
+                fx.where(place < end, score, float("-inf"))
+                for place, score in zip(own, scores, strict=True)
+            ]
+            states[i] = states[i].extended(scores, values)
     distance = lanes
     while distance < fx.num_warp_threads():
         states = [state.merge(fx.warp.shuffle_xor(state, distance)) for state in states]
@@ -140,10 +160,11 @@ def decode(
     d: fx.Constexpr[int],
     heads: fx.Constexpr[int],
     lanes: fx.Constexpr[int],
+    steps: fx.Constexpr[int],
 ):
     """One query of each sequence. `heads` is the number of query heads that a wave takes. lanes:
     those of a wave that multiplies by matrix instructions, of caches whose pages follow each other;
-    0 for FMA."""
+    0 for FMA. steps: as of `piece_kernel`."""
     sequences, all_heads = Q.shape[0], Q.shape[1]
     pieces = fx.ceildiv(tables.shape[1] * K.shape[1], PIECE)
     blocks = fx.ceildiv(pieces * fx.num_warp_threads(), THREADS)
@@ -157,7 +178,7 @@ def decode(
             grid=(pieces, all_heads // heads, sequences), block=lanes
         )
     else:
-        piece_kernel(*arrays, scale, d, heads).launch(
+        piece_kernel(*arrays, scale, d, heads, steps).launch(
             grid=(blocks, all_heads // heads, sequences), block=THREADS
         )
     combine_kernel(Bounds, Totals, Sums, lengths, Out, d).launch(

@@ -14,6 +14,9 @@ from fly.kernels.attention.matrix_decode import EDGE, lanes_for
 from fly.kernels.operators import like, operator
 
 DIMENSIONS = (32, 64, 128, 256)
+# Keys that a lane loads at a time, and pairs of these and query heads that it has registers for, on
+# chips where that was measured.
+STEPS = {"Hopper": (4, 16)}
 
 
 @operator(
@@ -47,7 +50,9 @@ def paged_attention(
     lanes = lanes_for(row_of(choose()).matrix, d) if all(map(_pages_follow, rows[1:])) else 0
     most = EDGE if lanes else MOST_HEADS
     heads = max(n for n in range(1, most + 1) if shared % n == 0)
-    return typed(decode(*rows, block_tables, context_lens, factor, d, heads, lanes), q)
+    steps, pairs = STEPS.get(row_of(choose()).family, (1, heads))
+    steps = min(steps, max(1, pairs // heads))
+    return typed(decode(*rows, block_tables, context_lens, factor, d, heads, lanes, steps), q)
 
 
 def _pages_follow(cache: Any) -> bool:

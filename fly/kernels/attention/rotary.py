@@ -13,9 +13,10 @@ from fly.kernels.attention.arguments import for_loads, typed
 from fly.kernels.attention.rotation import ITEM, Rotation, rotate, rotate_and_cache, rotate_rows
 from fly.kernels.operators import like, operator, wanted
 
-# The rows of which a thread takes the elements at a position, and the threads of a block, on chips
-# where both were measured.
-LINES = {"Hopper": (2, 128)}
+# On chips where these were measured: the bytes of angles up to which these stay in the cache
+# whatever the order of blocks is; and the rows of which a thread takes the elements at a position,
+# and the threads of a block, if there are more angles, and if not.
+LINES = {"Hopper": (1 << 21, (2, 128), (1, 256))}
 
 
 @operator("(Tensor x, Tensor cos, Tensor sin, bool interleaved=False) -> Tensor", fake=like)
@@ -35,11 +36,12 @@ def rotary_embedding(x: Any, cos: Any, sin: Any, interleaved: bool = False) -> A
     rows = for_loads(x.reshape(math.prod(x.shape[:-2]), *x.shape[-2:]))
     angles = for_loads(cos), for_loads(sin)
     measured = LINES.get(row_of(choose()).family)
-    made = (
-        rotate_rows(rows, *angles, rotation, *measured)
-        if measured
-        else rotate(rows, *angles, rotation)
-    )
+    if not measured:
+        return typed(rotate(rows, *angles, rotation), x).reshape(x.shape)
+    kept, *plans = measured
+    together = 2 * math.prod(cos.shape) * cos.itemsize > kept
+    lines, threads = plans[0 if together else 1]
+    made = rotate_rows(rows, *angles, rotation, lines, threads, together)
     return typed(made, x).reshape(x.shape)
 
 

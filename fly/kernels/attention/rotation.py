@@ -124,11 +124,16 @@ def rotary_rows_kernel(
     rotation: fx.Constexpr[Rotation],
     lines: fx.Constexpr[int],
     threads: fx.Constexpr[int],
+    together: fx.Constexpr[bool],
 ):
-    """As rotary_kernel. A thread takes `lines` rows at a position, whose angles it loads once, and
-    blocks with the same positions follow each other, so that these stay in the cache."""
+    """As rotary_kernel. A thread takes `lines` rows at a position, whose angles it loads once.
+    together: blocks with the same positions follow each other, so that their angles stay in the
+    cache; else those of adjacent memory do."""
     rows, positions = X.shape[0], X.shape[1]
-    part, group = divmod(fx.block_idx.x, fx.ceildiv(rows, lines))
+    if together:
+        part, group = divmod(fx.block_idx.x, fx.ceildiv(rows, lines))
+    else:
+        group, part = divmod(fx.block_idx.x, fx.ceildiv(positions * rotation.items, threads))
     index = part * threads + fx.thread_idx.x
     position, item = divmod(index, rotation.items)
     if position < positions:
@@ -209,10 +214,11 @@ def rotate_rows(
     rotation: fx.Constexpr[Rotation],
     lines: fx.Constexpr[int],
     threads: fx.Constexpr[int],
+    together: fx.Constexpr[bool],
 ):
     Y = fx.empty(X.shape, X.dtype)
     parts = fx.ceildiv(X.shape[1] * rotation.items, threads)
-    rotary_rows_kernel(X, cos, sin, Y, rotation, lines, threads).launch(
+    rotary_rows_kernel(X, cos, sin, Y, rotation, lines, threads, together).launch(
         grid=parts * fx.ceildiv(X.shape[0], lines), block=threads
     )
     return Y

@@ -54,7 +54,9 @@ class Output:
             held = fx.make_fragment_like(some, out)
             held.store(self.results(some, product, place.of_a, row, first))
             if plan.tma_store and thread == 0:
-                fx.nvvm.tma_wait(1)  # the other buffer may still be read
+                # The other buffer may still be read; of a single piece, that of the tile before is
+                # this one.
+                fx.nvvm.tma_wait(1 if plan.pieces > 1 else 0)
             fx.nvvm.barrier_sync(consumer + 1, THREADS)
             fx.copy(atom, write.retile(held), write.partition_D(buffer))
             if plan.tma_store:

@@ -1,0 +1,175 @@
+"""The kernels of the gradients of RMSNorm and layer normalization.
+
+Where a chip has room for a row and for sums over rows, one kernel computes all gradients, and reads
+each element once. Otherwise one computes those of x, and another one those of the parameters.
+"""
+
+from __future__ import annotations
+
+import fly
+import fly.expr as fx
+from fly.kernels.approximations import rsqrt
+from fly.kernels.columns import THREADS, add_many, add_up, parts_of
+from fly.kernels.row_plans import Plan, sums_in_registers
+from fly.kernels.row_streams import Sums, each_row, grid_of
+from fly.kernels.rows import Matrix, Row, Tile, wide_type
+
+
+@fly.kernel
+def norm_backward_kernel(
+    dY: fx.Tensor,
+    X: fx.Tensor,
+    dX: fx.Tensor,
+    means: fx.Tensor,
+    factors: fx.Tensor,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+    weight=None,
+):
+    def one_row(row, _):
+        dx, _, _, mean, factor = derivatives(row, dY, X, eps, centred, weight)
+        row.finish(dX, lambda dx: dx * factor, dx, last=True)
+        if fx.thread_idx.x == 0:
+            factors[row.index] = factor
+            if centred:
+                means[row.index] = mean
+
+    each_row(plan, X.shape, one_row, X, dY)
+
+
+def derivatives(row, dY, X, eps, centred, weight):
+    """Returns the derivatives by a row's x, but for the factor 1 / sqrt(variance + eps); the row of
+    dY; x, less its mean if `centred`; the mean and the factor.
+
+    The block exchanges sums once, and once more for the mean.
+    """
+    x, given, mean, shift = row.read(X), row.read(dY), None, 0.0
+    row.release()
+    dy = given
+    if weight is not None:
+        dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
+    if centred:
+        mean, shift = row.means(x, dy)
+        x = row.map(lambda x: x - mean, x)
+    with fx.fastmath("contract"):
+        squares, along = [row.map(lambda x, y: x * y, x, other) for other in (x, dy)]
+        variance, along = row.means(squares, along)
+        factor = rsqrt(variance + eps.to(variance.dtype))
+        slope = along * factor * factor
+        dx = row.map(lambda dy, x: dy - shift - x * slope, dy, x)
+    return dx, given, x, mean, factor
+
+
+@fly.kernel
+def all_backward_kernel(
+    dY: fx.Tensor,
+    X: fx.Tensor,
+    weight: fx.Tensor,
+    dX: fx.Tensor,
+    parts: fx.Tensor,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+):
+    """All derivatives at once. A block has sums of those of the parameters, over its rows, and
+    stores them as its row of `parts`: those of the weight, and of the bias."""
+    kinds = 1 + centred
+    near = sums_in_registers(plan, kinds)
+    kept = [Sums(plan, X.shape[1], parts.dtype, kind < near) for kind in range(kinds)]
+
+    def one_row(row, sums):
+        dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight)
+
+        def add(first):
+            given = dy.at(first)
+            terms = [given * (x.at(first) * factor), given]
+            for one, own, term in zip(kept, sums, terms[:kinds], strict=True):
+                one.add(own, first, term)
+
+        with fx.fastmath("contract"):
+            row.finish(dX, lambda dx: dx * factor, dx, last=True, beside=add)
+        return sums
+
+    sums = each_row(plan, X.shape, one_row, X, dY, state=[one.none() for one in kept])
+    for kind in fx.range_constexpr(kinds):
+        kept[kind].store(sums[kind], parts[kind, None, None])
+
+
+@fly.kernel
+def parameters_backward_kernel(
+    dY: fx.Tensor,
+    X: fx.Tensor,
+    means: fx.Tensor,
+    factors: fx.Tensor,
+    dweight: fx.Tensor,
+    rows: fx.Int32,
+    plan: fx.Constexpr[Plan],
+    dbias=None,
+):
+    """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
+    mean."""
+    part, columns, first = fx.block_idx.y, X.shape[1], fx.block_idx.x * plan.tile
+    start = fx.Int64(part) * rows
+    weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
+    for row in range(start, min(start + rows, X.shape[0])):
+        tile = Tile(Row(plan, columns, row), first)
+        dy, x = [tile.load(one, 0.0).to(dweight.dtype) for one in (dY, X)]
+        with fx.fastmath("contract"):
+            if dbias is not None:
+                x = x - means[row]
+                bias += dy
+            weight += dy * (x * factors[row])
+    made = Tile(Row(plan, columns, part), first)
+    made.store(dweight, weight)
+    if dbias is not None:
+        made.store(dbias, bias)
+
+
+@fly.jit
+def norm_backward_rows(
+    dY: Matrix,
+    X: Matrix,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+    of_columns: fx.Constexpr[Plan],
+    weight=None,
+):
+    rows, columns = X.shape
+    wide = wide_type(X.dtype)
+    dX = fx.empty(X.shape, X.dtype)
+    means, factors = fx.empty(rows if centred else 0, wide), fx.empty(rows, wide)
+    norm_backward_kernel(dY, X, dX, means, factors, eps, centred, plan, weight).launch(
+        grid=grid_of(plan, rows), block=plan.threads
+    )
+    if weight is None:
+        return dX, fx.empty(0, X.dtype), fx.empty(0, X.dtype)
+    parts, rows_of_part = parts_of(rows)
+    dweight = fx.empty((parts, columns), wide)
+    dbias = fx.empty((parts, columns), wide) if centred else None
+    parameters_backward_kernel(
+        dY, X, means, factors, dweight, rows_of_part, of_columns, dbias
+    ).launch(grid=(fx.ceildiv(columns, of_columns.tile), parts), block=THREADS)
+    sums = fx.empty(0, X.dtype) if dbias is None else add_up(dbias, weight.dtype)
+    return dX, add_up(dweight, weight.dtype), sums
+
+
+@fly.jit
+def norm_backward_at_once(
+    dY: Matrix,
+    X: Matrix,
+    weight: fx.Tensor,
+    eps: fx.Float64,
+    centred: fx.Constexpr[bool],
+    plan: fx.Constexpr[Plan],
+):
+    """As norm_backward_rows, of rows that are on the chip together with sums over them."""
+    rows, columns = X.shape
+    wide, blocks = wide_type(X.dtype), grid_of(plan, rows)
+    dX = fx.empty(X.shape, X.dtype)
+    parts = fx.empty((2 if centred else 1, blocks, columns), wide)
+    all_backward_kernel(dY, X, weight, dX, parts, eps, centred, plan).launch(
+        grid=blocks, block=plan.threads
+    )
+    return dX, *add_many(parts, weight.dtype)
