@@ -54,9 +54,9 @@ class Output:
             held = fx.make_fragment_like(some, out)
             held.store(self.results(some, product, place.of_a, row, first))
             if plan.tma_store and thread == 0:
-                # The other buffer may still be read; of a single piece, that of the tile before is
-                # this one.
-                fx.nvvm.tma_wait(1 if plan.pieces > 1 else 0)
+                # The other buffer may still be read. If a tile has an odd number of pieces, the
+                # last one of the tile before was stored from this buffer.
+                fx.nvvm.tma_wait(0 if piece == 0 and plan.pieces % 2 else 1)
             fx.nvvm.barrier_sync(consumer + 1, THREADS)
             fx.copy(atom, write.retile(held), write.partition_D(buffer))
             if plan.tma_store:
