@@ -85,6 +85,7 @@ def main() -> None:
                 reason = str(error).strip().splitlines() or [""]
                 found[name] = f"{type(error).__name__}: {reason[0]}"
             print(name, found[name], file=sys.stderr, flush=True)
+    print()
     json.dump(found, sys.stdout)
 
 
