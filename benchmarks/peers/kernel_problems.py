@@ -15,7 +15,7 @@ import torch.nn.functional as F
 EPS = 1e-5
 TOKENS, EXPERTS, CHOSEN = 64, 8, 2
 DEPTH, LENGTH = 2048, 1024  # of matrix products, and of attention
-FP8 = {"gfx942": torch.float8_e4m3fnuz, "gfx950": torch.float8_e4m3fn}
+FP8 = {"gfx942": torch.float8_e4m3fnuz, **dict.fromkeys(("gfx950", "sm_90a"), torch.float8_e4m3fn)}
 SHORT = {
     torch.float32: "f32",
     torch.float16: "f16",

@@ -24,7 +24,7 @@ _FUNCTIONS = {
     "gemm.matrix_product": "matmul",
     "gemm.mixture_of_experts": "moe moe_gather moe_combine",
     "gemm.preshuffled_gemm": "preshuffle matmul_preshuffled",
-    "gemm.scaled_product": "scaled_matmul",
+    "gemm.scaled.scaled_product": "scaled_matmul",
     "histograms": "histogram",
     "normalization": """
         layer_norm rms_norm add_layer_norm add_rms_norm norm_backward

@@ -11,8 +11,14 @@ import pytest
 from fly.kernels import row_plans
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from h200 import grouped, page, row_cases, row_widths
+from h200 import grouped, page, row_cases, row_widths, scaled, warps
 
+FILES = {
+    row_widths: "h200-rows",
+    grouped: "h200-grouped",
+    scaled: "h200-scaled",
+    warps: "h200-warps",
+}
 TEXT = "# Page\n\nabout\n\n## One\n\n1\n\n## Two\n\n2\n"
 
 
@@ -33,7 +39,7 @@ def test_the_beginning_keeps_other_sections(tmp_path):
 
 def test_the_page_has_the_tables_of_the_results():
     text = page.PAGE.read_text(encoding="utf-8")
-    for module, file in ((row_widths, "h200-rows"), (grouped, "h200-grouped")):
+    for module, file in FILES.items():
         document = json.loads((page.PAGE.parent / f"{file}.json").read_text())
         assert module.table(document) in text
 

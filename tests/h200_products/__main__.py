@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import torch
 
-from h200_products import scaled
+from h200_products import scaled, warps
 
 TYPES = {
     "bf16": torch.bfloat16,
@@ -87,9 +87,9 @@ def prepare(folder: Path) -> None:
             file = f"{number}.image"
             seen[0].save(folder / file)
             rows.append({"file": file, "plan": plan._asdict(), "epilogue": epilogue._asdict()})
-        scales = scaled.prepare(folder, _Recorded)
+        others = scaled.prepare(folder, _Recorded) + warps.prepare(folder, _Recorded)
     (folder / "cases.json").write_text(json.dumps(rows, indent=1))
-    print(len(rows) + scales, "kernels")
+    print(len(rows) + others, "kernels")
 
 
 def _matrices(count: int, rows: int, columns: int, dtype: Any, place: str) -> torch.Tensor:
@@ -166,6 +166,7 @@ def run(folder: Path, count: int, seed: int = 0) -> int:
     print(f"{len(rows)} kernels, {len(rows) * count} products, {wrong} wrong")
     print("greatest errors:", {kind: f"{error:.1e}" for kind, error in worst.items()})
     wrong += scaled.run(folder, count, random_)
+    wrong += warps.run(folder, count, random_, expected)
     return int(wrong > 0)
 
 

@@ -39,7 +39,7 @@ def prepare(folder: Path, stopped: type[Exception]) -> int:
     """Writes an image for each plan, and scaled.json; returns how many. `stopped` ends a call
     before it runs anything."""
     from fly.call.compiled import Compiled
-    from fly.kernels.gemm.scaled_warpgroup_gemm import scaled_warpgroup_gemm
+    from fly.kernels.gemm.scaled.scaled_warpgroup_gemm import scaled_warpgroup_gemm
 
     rows = []
     for number, (plan, epilogue) in enumerate(plans()):

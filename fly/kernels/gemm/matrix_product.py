@@ -14,7 +14,14 @@ from fly.kernels.gemm.batched_gemm import gemm
 from fly.kernels.gemm.epilogue import ACTIVATIONS, Epilogue
 from fly.kernels.gemm.plans import WIDEST, access, element_type, plan
 from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
-from fly.kernels.gemm.warpgroup_plans import multiplies, readable, warpgroup_plan
+from fly.kernels.gemm.warpgroup_plans import (
+    multiplies,
+    readable,
+    warpgroup_plan,
+    with_adjacent,
+)
+from fly.kernels.gemm.warps.warp_gemm import warp_gemm
+from fly.kernels.gemm.warps.warp_plans import warp_multiplies, warp_plan
 from fly.kernels.operators import operator, wanted
 
 
@@ -127,6 +134,9 @@ def product(
         a, b = readable(a, 2), readable(b, 1)
         chosen = warpgroup_plan(a, b, epilogue, split_k)
         return warpgroup_gemm(a, b, *added, alpha, beta, chosen, epilogue)
+    if warp_multiplies(a, b, epilogue):
+        a, b = with_adjacent(a, 2), with_adjacent(b, 1)
+        return warp_gemm(a, b, *added, alpha, beta, warp_plan(a, b, epilogue, split_k), epilogue)
     return gemm(a, b, *added, alpha, beta, plan(a, b, split_k), epilogue)
 
 

@@ -61,13 +61,14 @@ def sum_kernel(
 @fly.kernel
 def pad_kernel(X: fx.Tensor, Y: fx.Tensor, unit: fx.Constexpr[int]):
     """Copies rows to rows that begin at multiples of 16 bytes, `unit` elements a thread. What is
-    behind the end of a row is not read."""
+    behind the end of a row is 0."""
     batch, row = fx.block_idx.z, fx.block_idx.x
     first = (fx.block_idx.y * PADDED + fx.thread_idx.x) * unit
-    held = fx.make_rmem_tensor(unit, X.dtype)
+    held, zero = fx.make_rmem_tensor(unit, X.dtype), X.dtype(0)
     if first < Y.shape[2]:
         for i in fx.range_constexpr(unit):
-            held[i] = X[batch, row, fx.min(first + i, X.shape[2] - 1)]
+            loaded = X[batch, row, fx.min(first + i, X.shape[2] - 1)]
+            held[i] = fx.where(first + i < X.shape[2], loaded, zero)
         wide = fx.make_copy_atom(fx.UniversalCopy128b(), X.dtype)
         fx.copy(wide, held, fx.make_view(element(Y, batch, row, first), fx.make_layout(unit, 1)))
 

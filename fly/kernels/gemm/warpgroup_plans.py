@@ -27,7 +27,7 @@ BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
 TILES = {(128, 256): 1.0, (128, 128): 0.54, (64, 256): 0.675, (64, 128): 0.33}
 # The same where the products of a step are scaled before they are added: a warp group's registers
 # hold both products and sums.
-SCALED_TILES = {(128, 192): 1.0, (128, 128): 0.7, (64, 256): 0.8, (64, 128): 0.4}
+SCALED_TILES = {(128, 192): 1.0, (128, 128): 0.69, (64, 256): 0.76, (64, 128): 0.58}
 ROOM = 192 << 10  # bytes of shared memory for tiles of A and B
 SUMMED, SUM_UNIT = 256, 4  # threads that add parts, and elements of each
 BAND = 16
@@ -111,7 +111,12 @@ def multiplies(a: Any, b: Any, epilogue: Epilogue, tf32: bool) -> bool:
 
 def readable(x: Any, along_k: int) -> Any:
     """An operand as wgmma reads it: only elements of 16 bits may be adjacent across K."""
-    if x.itemsize == 2 or strides(x)[along_k] == 1 or x.shape[along_k] == 1:
+    return x if x.itemsize == 2 else with_adjacent(x, along_k)
+
+
+def with_adjacent(x: Any, along_k: int) -> Any:
+    """An operand whose values of K are adjacent, copied if they are not."""
+    if strides(x)[along_k] == 1 or x.shape[along_k] == 1:
         return x
     return contiguous(x.swapaxes(along_k, 2)).swapaxes(along_k, 2)
 
@@ -121,14 +126,22 @@ def warpgroup_plan(a: Any, b: Any, epilogue: Epilogue, splits: int | None = None
     are fast if that is None."""
     extents = (a.shape[0], a.shape[1], b.shape[2], a.shape[2])
     element = element_type(a.dtype).name
-    return _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), splits)
+    return _plan(element, epilogue.out, extents, operand_access(a, 2), operand_access(b, 1), splits)
 
 
 def scaled_plan(a: Any, b: Any, epilogue: Epilogue) -> WarpgroupPlan:
     """As `warpgroup_plan`, where the products of each step along K are scaled."""
     extents = (a.shape[0], a.shape[1], b.shape[2], a.shape[2])
     element = element_type(a.dtype).name
-    return _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), None, scaled=True)
+    return _plan(
+        element,
+        epilogue.out,
+        extents,
+        operand_access(a, 2),
+        operand_access(b, 1),
+        None,
+        scaled=True,
+    )
 
 
 def grouped_plan(a: Any, b: Any, epilogue: Epilogue) -> WarpgroupPlan:
@@ -136,11 +149,11 @@ def grouped_plan(a: Any, b: Any, epilogue: Epilogue) -> WarpgroupPlan:
     groups, k, n = b.shape
     extents = (groups, -(-a.shape[1] // groups), n, k)
     element = element_type(a.dtype).name
-    made = _plan(element, epilogue.out, extents, _access(a, 2), _access(b, 1), 1)
+    made = _plan(element, epilogue.out, extents, operand_access(a, 2), operand_access(b, 1), 1)
     return made._replace(grouped=True)
 
 
-def _access(x: Any, along_k: int) -> tuple[bool, bool]:
+def operand_access(x: Any, along_k: int) -> tuple[bool, bool]:
     """Whether an operand's values of K are adjacent, and whether it has to be copied for TMA."""
     steps, size = strides(x), x.itemsize
     inner = along_k if steps[along_k] == 1 or x.shape[along_k] == 1 else 3 - along_k
@@ -189,13 +202,13 @@ def _plan(
         rows=rows,
         columns=columns,
         splits=parts,
-        lines=_lines(n, aligned) if parts > 1 else 1,
+        lines=lines_of(n, aligned) if parts > 1 else 1,
         tma_store=aligned,
         band=min(BAND, 1 << math.ceil(math.log2(max(1, -(-m // rows))))),
     )
 
 
-def _lines(n: int, aligned: bool) -> int:
+def lines_of(n: int, aligned: bool) -> int:
     """The rows that a block's threads have elements of, if it adds the parts of rows of n."""
     threads = -(-n // (SUM_UNIT if aligned else 1))
     return max(1, SUMMED >> max(0, threads - 1).bit_length())

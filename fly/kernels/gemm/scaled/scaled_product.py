@@ -16,8 +16,8 @@ from fly.kernels.gemm.matrix_product import (
     result_type,
 )
 from fly.kernels.gemm.plans import WIDEST, access, plan
-from fly.kernels.gemm.scaled_gemm import BLOCK, scaled_gemm
-from fly.kernels.gemm.scaled_warpgroup_gemm import scaled_warpgroup_gemm
+from fly.kernels.gemm.scaled.scaled_gemm import BLOCK, scaled_gemm
+from fly.kernels.gemm.scaled.scaled_warpgroup_gemm import scaled_warpgroup_gemm
 from fly.kernels.gemm.warpgroup_plans import RESULTS, multiplies, readable, scaled_plan
 from fly.kernels.operators import operator
 from fly.kernels.quantization import FORMATS

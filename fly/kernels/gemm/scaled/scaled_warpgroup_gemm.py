@@ -18,7 +18,7 @@ from fly_trace.values.dtypes import EVERY
 import fly
 import fly.expr as fx
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.scaled_gemm import BLOCK
+from fly.kernels.gemm.scaled.scaled_gemm import BLOCK
 from fly.kernels.gemm.warpgroup_gemm import FEW, MANY, maps, tiles
 from fly.kernels.gemm.warpgroup_operands import add_parts
 from fly.kernels.gemm.warpgroup_output import Output, chunks, products

@@ -1,0 +1,1 @@
+"""Products by `mma.sync`, the matrix instruction of a warp."""
