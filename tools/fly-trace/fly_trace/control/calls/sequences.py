@@ -7,12 +7,13 @@ import operator
 from typing import Any
 
 from fly_trace.control.branches import dynamic, truth
+from fly_trace.values.scalars import Scalar
 
 
 def compared(word: str, a: Any, b: Any) -> Any:
-    """A comparison, of which an operand is written as a tuple or a list. `word` is the name of its
-    class in `ast`."""
-    if not _are_sequences(a, b):
+    """A comparison of two values, which may be tuples or lists. `word` is the name of its class in
+    `ast`."""
+    if isinstance(a, Scalar) or not _are_sequences(a, b):
         return _PLAIN[word](a, b)
     match word:
         case "Eq":
