@@ -15,6 +15,8 @@ from fly_trace.control.branches import condition, dynamic, truth, value_of
 from fly_trace.control.calls import call, sequences
 from fly_trace.control.calls.builtin_functions import all_, any_, choice
 from fly_trace.core import tracing
+from fly_trace.values.conversion import convert
+from fly_trace.values.dtypes import BOOL
 
 Thunk = Callable[[], Any]
 Pairs = Iterator[tuple[Any, Thunk]]  # whether an item counts, and the item
@@ -32,6 +34,28 @@ def filtered(
     if reduce_ is None or tracing.active() is None:
         return call.call(function, plain(), *rest, **named)
     return reduce_(pairs(), *rest, **named)
+
+
+def kept(test: Any) -> bool:
+    """The condition of another comprehension, of which the kernel can't leave items out."""
+    if dynamic(test := condition(test)):
+        tracing.refuse(
+            "the `if` of a comprehension is dynamic, so that the number of its items is not known",
+            "use sum, any, all, min or max(x for … if …), or a loop with an `if`",
+        )
+    return truth(test)
+
+
+def _next(pairs: Pairs, /, *default: Any) -> Any:
+    for test, item in pairs:
+        if dynamic(test := condition(test)):
+            tracing.refuse(
+                "next() of items under a dynamic condition",
+                "use a loop with `break` and `else`",
+            )
+        if truth(test):
+            return item()
+    return next(iter(()), *default)
 
 
 def _sum(pairs: Pairs, /, start: Any = 0) -> Any:
@@ -100,18 +124,19 @@ def _best(
         return chosen, chosen if key is None else choice(test, of_value, best_key)
 
     what = f"`{name}`"
-    for test, item in itertools.chain(((test, item),), pairs):
-        if dynamic(test := condition(test)):
+    for one, of_one in itertools.chain(((test, item),), pairs):
+        if dynamic(counts := condition(one)):
+            counts = convert(counts, BOOL)
             best, best_key = value_of(
-                test,
-                functools.partial(offered, item),
+                counts,
+                functools.partial(offered, of_one),
                 lambda now=(best, best_key): now,
                 f"the result of {what}",
                 what,
             )
-        elif truth(test):
-            best, best_key = offered(item)
-        found = sequences.either(found, test)
+        elif truth(counts):
+            best, best_key = offered(of_one)
+        found = sequences.either(found, counts)
     return best
 
 
@@ -136,6 +161,7 @@ _REDUCTIONS: dict[Any, Callable[..., Any]] = {
     sum: _sum,
     any: _any,
     all: _all,
+    next: _next,
     min: functools.partial(_best, min),
     max: functools.partial(_best, max),
 }
