@@ -53,6 +53,7 @@ F[1] = t[2]
 TOP = """
 import dataclasses
 import functools
+import math
 
 class Gauge:
     def __init__(self, v):

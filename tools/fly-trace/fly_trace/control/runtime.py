@@ -21,7 +21,7 @@ from fly_trace.control.calls import foreign_functions as foreign_functions
 from fly_trace.control.calls import sorting as sorting
 from fly_trace.control.calls.builtin_functions import contains
 from fly_trace.control.calls.call import call, item
-from fly_trace.control.calls.filtered import filtered
+from fly_trace.control.calls.filtered import filtered, kept
 from fly_trace.control.calls.sequences import compared
 from fly_trace.control.carried_values import Undefined
 from fly_trace.control.generators import static_range, yielding_test
@@ -63,6 +63,7 @@ __all__ = [
     "if_exit",
     "item",
     "items",
+    "kept",
     "match",
     "ranged",
     "static_range",

@@ -12,7 +12,9 @@ from fly_common.record import field, record
 from fly_trace.rewrite import names as analysis
 from fly_trace.rewrite import nodes
 
-FILTERED = ("sum", "any", "all")
+FILTERED = ("sum", "any", "all", "max", "min", "next")
+# Expressions whose values may be tuples or lists, of which Python compares the items.
+_MAY_BE_SEQUENCES = (ast.Tuple, ast.List, ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 # Per class of visitors and of nodes.
 _METHODS: dict[tuple[type, type], Callable[[Any, Any], Any]] = {}
 
@@ -142,7 +144,7 @@ class Expressions(ast.NodeTransformer):
         if words[0] in ("In", "NotIn"):
             call = nodes.at(nodes.call("in_", *operands), node)
             return call if words[0] == "In" else nodes.at(nodes.call("not_", call), node)
-        if any(isinstance(one, (ast.Tuple, ast.List)) for one in operands):
+        if all(isinstance(one, _MAY_BE_SEQUENCES) for one in (node.left, *node.comparators)):
             return nodes.at(nodes.call("compared", ast.Constant(words[0]), *operands), node)
         return nodes.at(ast.Compare(operands[0], node.ops, operands[1:]), node)
 
@@ -191,7 +193,7 @@ class Expressions(ast.NodeTransformer):
             if item is not first:
                 item.iter = nodes.at(nodes.call("items", self.visit(item.iter)), item.iter)
             item.target = self.visit(item.target)
-            item.ifs = [self.visit(test) for test in item.ifs]
+            item.ifs = [nodes.at(nodes.call("kept", self.visit(test)), test) for test in item.ifs]
         for part in ("elt", "key", "value"):
             if hasattr(node, part):
                 setattr(node, part, self.visit(getattr(node, part)))

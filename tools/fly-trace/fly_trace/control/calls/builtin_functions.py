@@ -88,13 +88,13 @@ def _best(
     best, best_key = items[0], keys[0]
     for item, of_item in zip(items[1:], keys[1:], strict=True):
         test = better(of_item, best_key)
-        best_key, before = _choice(test, of_item, best_key), best_key
+        best_key, before = choice(test, of_item, best_key), best_key
         is_key = item is of_item and best is before
-        best = best_key if is_key else _choice(test, item, best)
+        best = best_key if is_key else choice(test, item, best)
     return best
 
 
-def _choice(test: Any, a: Any, b: Any) -> Any:
+def choice(test: Any, a: Any, b: Any) -> Any:
     """`a if test else b`, both of which are computed."""
     if not dynamic(test):
         return a if truth(test) else b
@@ -124,6 +124,8 @@ def contains(container: Any, item: Any) -> Any:
     elif kind in _HASHED and isinstance(item, Scalar):
         container = [one for one in container if carried_values.is_number(one)]
         kind = list  # no other item or key can be equal to a number
+    if kind is range and isinstance(item, Scalar):
+        return _in_range(container, item)
     if kind not in (list, tuple):
         method = user_code.method_of(kind, "__contains__")
         if method is None:
@@ -133,6 +135,16 @@ def contains(container: Any, item: Any) -> Any:
     if all(type(one) in _KNOWN for one in (item, *container)):
         return item in container
     return any_([one is item or one == item for one in container])
+
+
+def _in_range(numbers: range, item: Scalar) -> Any:
+    if not numbers:
+        return False
+    low, high = builtins.sorted((numbers[0], numbers[-1]))
+    inside = (item >= low) & (item <= high)
+    if abs(numbers.step) == 1:
+        return inside if item.dtype.is_integer or item.dtype.is_bool else inside & (item % 1 == 0)
+    return inside & (item % abs(numbers.step) == low % abs(numbers.step))
 
 
 def bool_(*given: Any) -> Any:

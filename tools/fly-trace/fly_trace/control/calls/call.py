@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import itertools
 import operator
 from collections.abc import Callable
 from types import BuiltinMethodType, FunctionType, GeneratorType, MethodType, ModuleType
@@ -37,6 +38,8 @@ _HARMLESS = frozenset(
     (len, isinstance, issubclass, callable, id, abs, round, divmod, getattr, hasattr)
 )
 _HARMLESS_TYPES = frozenset((range, int, float, bool, type, slice))
+# Functions in C that call their arguments.
+_CALLING = frozenset((map, functools.reduce, itertools.accumulate, itertools.starmap))
 # Builtin functions of dynamic values → what is called instead.
 TRACED: dict[Any, Callable[..., Any]] = {}
 TRACED_METHODS: dict[str, Callable[..., Any]] = {}  # the same for methods of lists, by name
@@ -97,6 +100,8 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
     for value in (function, *arguments, *named.values()):
         if type(value) not in python_calls.PLAIN:
             builder.python_calls.add(value)
+    if type(function).__hash__ is not None and function in _CALLING:
+        arguments = [_stand_in(one) for one in arguments]
     watched = builder.frozen.reached_by((function, _owner(function), *arguments, *named.values()))
     result = function(*arguments, **named)
     changed = [entry for entry in watched if entry.changed]
@@ -105,6 +110,11 @@ def _checked(function: Any, arguments: Any, named: Any, name: str = "") -> Any:
             builder, changed, name or _name(function), refuse_change, _rearranged(function, changed)
         )
     return result
+
+
+def _stand_in(function: Any) -> Any:
+    """What is called instead of a builtin function that another one calls."""
+    return TRACED.get(function, function) if type(function) is BuiltinMethodType else function
 
 
 def _owner(function: Any) -> Any:

@@ -3,8 +3,10 @@ refused, with the name of the language's function."""
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Iterable
 from types import BuiltinFunctionType
 from typing import Any, NoReturn
 
@@ -93,6 +95,11 @@ def _of_math(function: Callable[..., Any]) -> Callable[..., Any]:
     return traced
 
 
+def _product(items: Iterable[Any], /, *, start: Any = 1) -> Any:
+    """`math.prod`, which only multiplies."""
+    return functools.reduce(operator.mul, items, start)
+
+
 call.TRACED.update(
     {
         function: _of_math(function)
@@ -100,5 +107,6 @@ call.TRACED.update(
         if type(function) is BuiltinFunctionType
     }
 )
+call.TRACED[math.prod] = _product
 for _kind in _KINDS:
     _kind.__array_ufunc__ = array_ufunc  # type: ignore[attr-defined]

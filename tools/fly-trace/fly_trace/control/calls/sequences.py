@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
+import inspect
 import operator
+from types import FunctionType
 from typing import Any
 
 from fly_trace.control.branches import dynamic, truth
+from fly_trace.values.scalars import Scalar
 
 
 def compared(word: str, a: Any, b: Any) -> Any:
-    """A comparison, of which an operand is written as a tuple or a list. `word` is the name of its
-    class in `ast`."""
+    """A comparison of two values, which may be tuples, lists or data classes. `word` is the name of
+    its class in `ast`."""
+    if isinstance(a, Scalar):
+        return _PLAIN[word](a, b)
+    if type(a) is type(b) and _is_field_by_field(type(a), word):
+        a, b = _fields(a), _fields(b)
     if not _are_sequences(a, b):
         return _PLAIN[word](a, b)
     match word:
@@ -73,6 +81,21 @@ def _are_sequences(a: Any, b: Any) -> bool:
         and type(b).__lt__ is kind.__lt__
         for kind in (tuple, list)
     )
+
+
+def _is_field_by_field(kind: type, word: str) -> bool:
+    """Whether a comparison of objects is the method that `dataclasses` makes for their class."""
+    if not hasattr(kind, "__dataclass_params__"):
+        return False
+    methods = {"NotEq": "__eq__", "LtE": "__le__", "GtE": "__ge__"}
+    method = getattr(kind, methods.get(word, f"__{word.lower()}__"), None)
+    made = inspect.unwrap(method) if isinstance(method, FunctionType) else None
+    own = word != "NotEq" or kind.__ne__ is object.__ne__
+    return own and isinstance(made, FunctionType) and made.__code__.co_filename == "<string>"
+
+
+def _fields(value: Any) -> tuple[Any, ...]:
+    return tuple(getattr(value, one.name) for one in dataclasses.fields(value) if one.compare)
 
 
 def both(a: Any, b: Any) -> Any:
