@@ -108,9 +108,10 @@ def element_type(spec: Spec, context: ir.Context | None = None) -> ir.Type:
 def spec_of(type_: ir.Type) -> Spec:
     """The spec of a type, or the text of another dialect's. Raises ValueError if it is invalid."""
     if isinstance(type_, ir.OpaqueType):
-        if type_.dialect_namespace in NAMESPACES:
-            return parse_type(f"!{type_.dialect_namespace}.{type_.data}")
-        return plugins_type(type_.dialect_namespace, type_.data) or str(type_)
+        namespace, data = type_.dialect_namespace, type_.data
+        if namespace in NAMESPACES:
+            return parse_type(f"!{namespace}.{data}")
+        return plugins_type(namespace, data) or str(type_)
     if isinstance(type_, ir.IntegerType):
         return f"i{type_.width}" if type_.is_signless else str(type_)
     return str(type_)

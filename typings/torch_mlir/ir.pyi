@@ -207,6 +207,20 @@ class _OperationBase:
     def is_before_in_block(self, other: _OperationBase) -> bool: ...
     def move_after(self, other: _OperationBase) -> None: ...
     def move_before(self, other: _OperationBase) -> None: ...
+    def print(
+        self,
+        large_elements_limit: int | None = None,
+        large_resource_limit: int | None = None,
+        enable_debug_info: bool = False,
+        pretty_debug_info: bool = False,
+        print_generic_op_form: bool = False,
+        use_local_scope: bool = False,
+        use_name_loc_as_prefix: bool = False,
+        assume_verified: bool = False,
+        file: str | None = None,
+        binary: bool = False,
+        skip_regions: bool = False,
+    ) -> None: ...
     def verify(self) -> bool: ...
     def walk(
         self,

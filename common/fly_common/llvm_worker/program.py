@@ -34,6 +34,7 @@ from select import POLLIN, poll
 
 IDLE = 600.0
 MOST_AHEAD = 4  # results that nobody has asked for yet
+MOST_ENDED = 4  # modules whose memory is not freed yet
 READY = b"!"
 FUNCTION_INDEX = 0xFFFFFFFF  # LLVMAttributeFunctionIndex
 RETURN_STATUS = 2  # LLVMReturnStatusAction
@@ -105,7 +106,7 @@ class Api:
         self.new_attribute = function("CreateStringAttribute", P, P, S, c_uint, S, c_uint)
         self.add_attribute = function("AddAttributeAtIndex", None, P, c_uint, P)
         self.options = self.pass_options()
-        self.ended: list[Module] = []  # their memory is freed after the reply
+        self.ended: list[Module] = []  # their memory is freed when no request waits
 
     def free(self) -> None:
         while self.ended:
@@ -243,14 +244,14 @@ class Work:
         self.ahead: dict[tuple[bytes, bytes], tuple[bool, bytes]] = {}
 
     def answer(self, words: bytes, following: bytes, data: bytes) -> None:
+        if len(self.api.ended) > MOST_ENDED:
+            self.api.free()
         done, made = self.ahead.pop((words, data), None) or self.execute(words, data)
         reply(done, made)
-        self.api.free()
         if done and following:
             while len(self.ahead) >= MOST_AHEAD:
                 del self.ahead[next(iter(self.ahead))]
             self.ahead[following, made] = self.execute(following, made)
-            self.api.free()
 
     def execute(self, words: bytes, data: bytes) -> tuple[bool, bytes]:
         name, *rest = words.decode().split("\0")
@@ -286,7 +287,11 @@ def main() -> None:
     keep_heap()
     waiting = poll()
     waiting.register(0, POLLIN)
-    while waiting.poll(IDLE * 1000):
+    while True:
+        if not waiting.poll(0):
+            work.api.free()
+            if not waiting.poll(IDLE * 1000):
+                break
         sizes = struct.unpack("<III", read(12))
         work.answer(*map(read, sizes))
 

@@ -7,8 +7,11 @@ once. They are expanded here.
 
 from __future__ import annotations
 
+import os
 import re
 from typing import TYPE_CHECKING
+
+from fly_common import process
 
 from fly_dialect.text.lexical import STRING
 
@@ -49,9 +52,34 @@ def expanded(text: str, located: dict[str, str]) -> str:
 
 
 def _printed(module: ir.Module, aliases: bool) -> str:
+    # MLIR writes to a file by itself, in half of the time.
+    data = _written(module, aliases)
+    if data is not None:
+        return data.decode()
     return module.operation.get_asm(
         enable_debug_info=True,
         use_local_scope=not aliases,
         use_name_loc_as_prefix=True,
         assume_verified=True,
     )
+
+
+def _written(module: ir.Module, aliases: bool) -> bytes | None:
+    """The same as a file in memory has it; None if there is no memory for it, or no /proc."""
+    try:
+        handle = process.in_memory()
+    except OSError:
+        return None
+    try:
+        module.operation.print(
+            file=f"/proc/self/fd/{handle}",
+            enable_debug_info=True,
+            use_local_scope=not aliases,
+            use_name_loc_as_prefix=True,
+            assume_verified=True,
+        )
+        return os.pread(handle, os.fstat(handle).st_size, 0)
+    except (OSError, ValueError):
+        return None
+    finally:
+        os.close(handle)

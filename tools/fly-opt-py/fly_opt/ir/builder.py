@@ -19,10 +19,10 @@ def operations(op: ir.Operation | ir.OpView | ir.Module) -> list[ir.Operation]:
     Uses walk instead of iterating over blocks, which creates an OpView of every op.
     """
     found: list[ir.Operation] = []
-    advance = ir.WalkResult.ADVANCE
+    append, advance = found.append, ir.WalkResult.ADVANCE
 
     def visit(inner: ir.Operation) -> ir.WalkResult:
-        found.append(inner.operation)
+        append(inner.operation)
         return advance
 
     op.operation.walk(visit, ir.WalkOrder.PRE_ORDER)

@@ -117,12 +117,12 @@ def run_quickly(pipeline: Nest, module: ir.Module, is_known: bool = False) -> No
 
     MLIR's passes in a row have one pass manager. A module is verified before each of these, and at
     the end; not between passes in Python, which are not harmed by what is not valid. With
-    `is_known`, a backend's own pipeline, it is not verified between MLIR's passes in a row either,
-    which takes half as long as such a pass. One that somebody writes may have passes that do not go
+    `is_known`, a backend's own pipeline, it is not verified between MLIR's passes either, which
+    takes half as long as such a pass. One that somebody writes may have passes that do not go
     together, and MLIR's may crash on what is not valid.
     """
     _load_dialects(pipeline, module.context)
-    is_doubtful = False
+    is_doubtful = is_unverified = False  # since a pass in Python; since one of MLIR's
     for ours, row in _rows(pipeline):
         if ours:
             for anchors, step in row:
@@ -130,11 +130,12 @@ def run_quickly(pipeline: Nest, module: ir.Module, is_known: bool = False) -> No
             continue
         if is_doubtful:
             module.operation.verify()
+            is_doubtful = False
         made = _manager_of(row)
         made.enable_verifier(not is_known)
         made.run(module.operation)
-        is_doubtful = is_known
-    if is_doubtful:
+        is_unverified = is_known
+    if is_doubtful or is_unverified:
         module.operation.verify()
 
 

@@ -195,16 +195,18 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
     # A module that was reloaded after an edit must not be traced from its old text.
     linecache.checkcache(file)
     source = "".join(linecache.getlines(file, function.__globals__))
-    where = Place(locations.shown(file), line)
     if not source:
         raise InputError(
-            f"the source of {function.__name__} can't be read", place=where, hint=_SOURCE_HINT
+            f"the source of {function.__name__} can't be read",
+            place=Place(locations.shown(file), line),
+            hint=_SOURCE_HINT,
         )
     try:
         tree = _parse(file, source)
     except SyntaxError:
         raise InputError(
-            f"the source of {function.__name__} changed since it was loaded", place=where
+            f"the source of {function.__name__} changed since it was loaded",
+            place=Place(locations.shown(file), line),
         ) from None
     kind = ast.Lambda if code.co_name == "<lambda>" else ast.FunctionDef
     found = [
@@ -227,7 +229,8 @@ def _node(function: FunctionType) -> ast.FunctionDef | ast.Lambda:
             if isinstance(node, ast.AsyncFunctionDef) and node.name == code.co_name:
                 check(node, file, {ast.AsyncFunctionDef})
         raise InputError(
-            f"the source of {function.__name__} changed since it was loaded", place=where
+            f"the source of {function.__name__} changed since it was loaded",
+            place=Place(locations.shown(file), line),
         )
     return found[0]
 

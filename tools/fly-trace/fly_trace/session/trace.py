@@ -15,7 +15,10 @@ from fly_dialect import spare_context, text
 from fly_dialect.bindings import ir
 from fly_plugin import active
 
-from fly_trace.control import objects
+from fly_trace.control import (
+    compile_time,  # noqa: F401  # many kernels use it: a call should not wait for it
+    objects,
+)
 from fly_trace.core.target import Target
 from fly_trace.session.decorators import HostFunction
 from fly_trace.session.module_trace import ModuleTrace
