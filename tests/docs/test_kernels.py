@@ -61,6 +61,17 @@ def test_pages_say_how_a_kernel_works_what_it_costs_and_how_to_change_it(page: s
     assert [command for command, _ in sessions(change)], "no change is tried"
 
 
+def test_lines_of_some_calls_are_replaced(monkeypatch):
+    """As kernel_quality.py --only does with --write."""
+    pytest.importorskip("torch")
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    import kernel_quality
+
+    present = "| call | executed |\n|---|---|\n| `a(x)` | 1 / 2 |\n| `a(x, 8)` | 3 / 4 |\n"
+    found = kernel_quality.merged(present, "| call | executed |\n|---|---|\n| `a(x)` | 9 / 2 |\n")
+    assert found == present.replace("1 / 2", "9 / 2")
+
+
 def test_no_function_has_the_name_of_a_module():
     modules = {path.stem for path in Path(kernels.__file__).parent.rglob("*.py")}
     assert not modules & set(kernels.__all__)

@@ -110,12 +110,16 @@ def preshuffled(choice: Choice) -> Case:
     k, n, bias = choice.extent(300), choice.extent(200), choice.chance(0.4)
     operands = [choice.normal([*outer, k], dtype, 1.0), choice.normal([k, n], dtype, 1.0)]
     operands += [choice.normal([n], choice.one((dtype, torch.float32)), 1.0)] if bias else []
+    plain, is_ready = operands[1], choice.chance(0.4)
+    if is_ready:  # shuffled before, and anywhere in memory
+        operands[1] = choice.placed(kernels.preshuffle(plain))
 
     def call(a: Any, b: Any, *more: Any) -> Any:
-        return kernels.matmul_preshuffled(a, kernels.preshuffle(b), n, *more, activation=activation)
+        b = b if is_ready else kernels.preshuffle(b)
+        return kernels.matmul_preshuffled(a, b, n, *more, activation=activation)
 
     def exact(a: Any, b: Any, bias: Any = None) -> Any:
-        made = wide(a) @ wide(b)
+        made = wide(a) @ wide(plain.to(a.dtype))
         made = made if bias is None else made + wide(bias)
         return activated(made, activation).to(a.dtype)
 
