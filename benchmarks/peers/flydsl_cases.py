@@ -31,8 +31,7 @@ def stop_ours() -> None:
 
     def run(self: Any, arguments: Any, named: Any) -> None:
         _, types, *_ = self.read(arguments, named)
-        compiled, _ = self._compiled(types, self._chain(None))
-        raise Compiled(bytes(compiled.hsaco))
+        raise Compiled(bytes(self.artifact(types, self._chain(None)).compiled.hsaco))
 
     Variant.run = run  # type: ignore[method-assign]
 

@@ -62,6 +62,7 @@ def attended(
     "flash_attn f16 dualwave 600",
     FILES["wave"],
     target="gfx950",
+    defect="it gives NaN for 600 queries",
     kind="f16",
     length=600,
     causal=False,
