@@ -315,3 +315,9 @@ def test_launches_that_are_refused() -> None:
 def test_barriers_of_trap_handlers_are_refused(number: str) -> None:
     with pytest.raises(FlyError, match="barrier"):
         run(f"  s_barrier_signal {number}")
+
+
+def test_inspection_tells_the_cluster() -> None:
+    kernel = compiled(ids('"amdgpu-cluster-dims"="2,2,1"')).kernels["k"]
+    (block,) = [told for label, told in kernel.details() if label == "block"]
+    assert block.endswith(" work items in waves of 32, in clusters of 2×2×1 workgroups")
