@@ -216,6 +216,12 @@ def test_all_workgroups_come_before_one_goes_on(size: int) -> None:
     assert words[: 1 + size].tolist() == [size] * (1 + size)
 
 
+def test_they_meet_again() -> None:
+    """Also the workgroup that came last, whose first wait did not hold it up."""
+    words = run(COUNT + MEET + COUNT + MEET + LOOK, 3, 3)
+    assert words[:4].tolist() == [6] * 4
+
+
 def test_without_the_barrier_they_do_not_wait() -> None:
     assert run(COUNT + LOOK, 2, 2)[:3].tolist() == [2, 1, 2]
 
