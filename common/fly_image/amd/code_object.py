@@ -148,13 +148,14 @@ class Kernel:
         block = f"at most {self.max_flat_workgroup_size} work items"
         if self.required_workgroup_size:
             block = "×".join(map(str, self.required_workgroup_size)) + " work items"
+        clusters = ""
         if self.cluster:
-            block += f", clusters of {'×'.join(map(str, self.cluster))} workgroups"
+            clusters = f", in clusters of {'×'.join(map(str, self.cluster))} workgroups"
         spilled = self.sgpr_spill_count + self.vgpr_spill_count
         stack = ", and a dynamic stack" if self.uses_dynamic_stack else ""
         return [
             ("entry", f"0x{self.entry:x}"),
-            ("block", f"{block} in waves of {self.wavefront_size}"),
+            ("block", f"{block} in waves of {self.wavefront_size}{clusters}"),
             (
                 "registers",
                 f"{self.vgpr_count} VGPR ({self.agpr_count} of them AGPR),"

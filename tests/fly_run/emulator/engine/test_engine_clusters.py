@@ -216,6 +216,12 @@ def test_all_workgroups_come_before_one_goes_on(size: int) -> None:
     assert words[: 1 + size].tolist() == [size] * (1 + size)
 
 
+def test_they_meet_again() -> None:
+    """Also the workgroup that came last, whose first wait did not hold it up."""
+    words = run(COUNT + MEET + COUNT + MEET + LOOK, 3, 3)
+    assert words[:4].tolist() == [6] * 4
+
+
 def test_without_the_barrier_they_do_not_wait() -> None:
     assert run(COUNT + LOOK, 2, 2)[:3].tolist() == [2, 1, 2]
 
@@ -315,3 +321,9 @@ def test_launches_that_are_refused() -> None:
 def test_barriers_of_trap_handlers_are_refused(number: str) -> None:
     with pytest.raises(FlyError, match="barrier"):
         run(f"  s_barrier_signal {number}")
+
+
+def test_inspection_tells_the_cluster() -> None:
+    kernel = compiled(ids('"amdgpu-cluster-dims"="2,2,1"')).kernels["k"]
+    (block,) = [told for label, told in kernel.details() if label == "block"]
+    assert block.endswith(" work items in waves of 32, in clusters of 2×2×1 workgroups")

@@ -199,6 +199,7 @@ CTX = _Fields(
         "wave_sgpr",  # likewise of one whose bits 25 to 29 get the wave's number in its workgroup
         "private_base",  # src_flat_scratch_base of the first wave, 0 if the target has none
         "split_barriers",  # 1: barriers have separate signal and wait (gfx12)
+        "lanes",  # of a wave, 32 or 64
         "vgpr_bytes",  # size of the allocated vector registers
         "saved_mxcsr",  # the host's own control word
         "control",  # u32: the active control word

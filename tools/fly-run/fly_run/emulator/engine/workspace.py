@@ -239,6 +239,7 @@ class Workspace:
             "wave_sgpr": start.wave,
             "private_base": state.GLOBAL_SCRATCH * facts_of(prepared.target).global_scratch,
             "split_barriers": int(facts_of(prepared.target).split_barriers),
+            "lanes": kernel.wavefront_size,
             "vgpr_bytes": prepared.encoder.registers.allocation.rows * state.ROW,
         }
         return struct.pack(

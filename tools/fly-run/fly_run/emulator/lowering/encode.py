@@ -58,7 +58,6 @@ INTERNAL = "fly_"
 IDLE = "s_nop"
 LEAVES = (*SET_PC, *SWAP_PC, ADD_PC, "s_endpgm")
 CHANGES_MODE = ("s_round_mode", "s_denorm_mode")
-ROUND_AND_DENORMALS = 0xFF  # bits of MODE
 
 
 @dataclass
@@ -261,7 +260,7 @@ class Encoder:
 def _changes_mode(instruction: Instruction) -> bool:
     """Whether an instruction may change how floats are rounded or flushed."""
     return instruction.mnemonic.startswith(CHANGES_MODE) or scalar.sets_mode(
-        instruction, ROUND_AND_DENORMALS
+        instruction, scalar.ROUND_AND_DENORMALS
     )
 
 

@@ -25,6 +25,7 @@ ZERO_REGISTERS = frozenset(f"HW_REG_{name}" for name in ("HW_ID", "XCC_ID", "TRA
 TIMING_REGISTERS = frozenset({"HW_REG_WAVE_SCHED_MODE"})
 # A wave outside a cluster has 0 there.
 CLUSTER_REGISTER = "HW_REG_IB_STS2"
+ROUND_AND_DENORMALS = 0xFF  # bits of MODE
 UPPER_BITS = 0xFF << 12  # MODE: what s_set_vgpr_msb sets
 INDEX_MODES = {"SRC0": 1, "SRC1": 2, "SRC2": 4, "DST": 8}
 
@@ -108,7 +109,13 @@ def _set_register(lowering: Lowering, name: str, encoding: str) -> None:
         return
     if lowering.registers.facts.vgprs > 256 and sets_mode(lowering.instruction, UPPER_BITS):
         raise Unsupported("upper bits of register numbers in MODE")
-    lowering.add("fly_set_mode", lowering.scalar_source(value, "i32"), extra=_mode_field(field))
+    # LLVM's code for gfx1250 begins with such a write, of a bit without effect here.
+    step = (
+        "fly_set_mode"
+        if sets_mode(lowering.instruction, ROUND_AND_DENORMALS)
+        else "fly_set_mode_bits"
+    )
+    lowering.add(step, lowering.scalar_source(value, "i32"), extra=_mode_field(field))
 
 
 def _get_register(lowering: Lowering, name: str, encoding: str) -> None:

@@ -101,7 +101,7 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     "fly_mode_single": ("", ""),
     "fly_mode_double": ("", ""),
     "fly_use_control": ("", ""),
-    "fly_set_mode": ("", "S"),
+    **dict.fromkeys(("fly_set_mode", "fly_set_mode_bits"), ("", "S")),
     "fly_get_mode": ("S", ""),
     "s_getpc_b64": ("D", ""),
     "s_setpc_b64": ("", "D"),

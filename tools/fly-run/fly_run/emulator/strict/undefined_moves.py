@@ -201,7 +201,7 @@ _MOVES: dict[str, _Move] = {
     **dict.fromkeys(
         """
 fly_use_control fly_restore_exec fly_read_pair fly_mode_single fly_mode_double
-fly_set_mode fly_get_mode
+fly_set_mode fly_set_mode_bits fly_get_mode
 """.split(),  # noqa: SIM905
         _nothing,
     ),

@@ -59,6 +59,19 @@ def _fill(f: Function, target: Value, size: Value) -> None:
     f.when(size.compare("ne", 0), lambda: void(f.loop([f.constant("i64", 0)], turn)))
 
 
+def _fill_lower(f: Function, rows: Value, size: Value) -> None:
+    """Fills the lower 32 lanes of rows of `size` bytes, at least one row, with poison."""
+    poison = f.constant("i32", state.POISON, LANES // 2)
+
+    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+        (offset,) = carried
+        rows.at(offset).store(poison, align=64)
+        after = offset + ROW
+        return [after], after.compare("ult", size)
+
+    f.loop([f.constant("i64", 0)], turn)
+
+
 def _prepare_slot() -> Function:
     """Copies the state shared by all waves into a slot's waves, once. `cluster` is the cluster's
     first slot, where its barrier has the number 0."""
@@ -70,12 +83,14 @@ def _prepare_slot() -> Function:
     constants = context.at(CTX.template_constants).load("i64")
     size = context.at(CTX.template_constants_size).load("i64")
     lane_scratch = context.at(CTX.scratch_size).load("i64")
+    vgpr_bytes = context.at(CTX.vgpr_bytes).load("i64")
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (number,) = carried
         wave = first.at(number * stride)
         _copy(f, wave, template, f.constant("i64", state.ADDRESS))
         _copy(f, wave.at(constants), template.at(constants), size)
+        _fill(f, wave.at(state.VGPR), vgpr_bytes)
         wave.at(state.CONTEXT).store(context)
         wave.at(state.LDS_BASE).store(slot.at(context.at(CTX.lds_offset).load("i64")))
         wave.at(state.LDS_SIZE).store(context.at(CTX.lds_size).load("i64"))
@@ -142,6 +157,7 @@ def _start_group() -> Function:
     first, stride, count = waves(context, slot)
     template = context.at(CTX.template).load("ptr")
     vgpr_bytes = context.at(CTX.vgpr_bytes).load("i64")
+    narrow = context.at(CTX.lanes).load("i64").compare("ne", LANES)
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (number,) = carried
@@ -160,8 +176,10 @@ def _start_group() -> Function:
             f.when(used, lambda p=place, v=value: wave.at(p).store(v.trunc("i32")))
         for n, group in enumerate(member.workgroup):
             wave.at(state.GROUP + 4 * n).store(group.trunc("i32"))
+        # The upper lanes of a wave of 32 are never active: nothing has changed them.
         vgprs = wave.at(state.VGPR)
-        _fill(f, vgprs, vgpr_bytes)
+        f.when(~narrow, lambda: _fill(f, vgprs, vgpr_bytes))
+        f.when(narrow, lambda: _fill_lower(f, vgprs, vgpr_bytes))
         id_bytes = context.at(CTX.id_bytes).load("i64")
         _copy(f, vgprs, context.at(CTX.ids).load("ptr").at(number * id_bytes), id_bytes)
         wave.at(state.EXEC).store(context.at(CTX.masks).load("ptr").at(number << 3).load("i64"))

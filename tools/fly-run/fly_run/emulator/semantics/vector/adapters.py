@@ -140,6 +140,13 @@ def _set_mode(h: Handler) -> None:
     h.call_void("llvm.x86.sse.ldmxcsr", h.wave.at(state.MXCSR_SINGLE), declare=True)
 
 
+def _set_mode_bits(h: Handler) -> None:
+    """The same for fields beyond rounding and denormals, which the host's control word lacks."""
+    mask, offset = _mode_field(h)
+    place = h.wave.at(state.MODE)
+    place.store(((h.operand(0).load("i32") << offset) & mask) | (place.load("i32") & ~mask))
+
+
 def _get_mode(h: Handler) -> None:
     mask, offset = _mode_field(h)
     h.operand(0).store((h.wave.at(state.MODE).load("i32") & mask).lshr(offset))
@@ -154,5 +161,6 @@ CUSTOM: dict[str, Callable[[Handler], None]] = {
     "fly_use_control": _use_given_control,
     "fly_mode_double": _use_control(state.MXCSR_DOUBLE),
     "fly_set_mode": _set_mode,
+    "fly_set_mode_bits": _set_mode_bits,
     "fly_get_mode": _get_mode,
 }
