@@ -54,6 +54,22 @@ class EmulatedHIP(HIPDriver):
         return torch.device("cpu")
 
 
+class Generator:
+    """A GPU's generator of random numbers: kernels that make data read its seed and offset."""
+
+    def __init__(self, seed=0, offset=0):
+        self.seed, self.offset = seed, offset
+
+    def initial_seed(self):
+        return self.seed
+
+    def get_offset(self):
+        return self.offset
+
+    def set_offset(self, offset):
+        self.offset = offset
+
+
 def pytest_names() -> types.ModuleType:
     """A module with what the examples use of pytest: their tests are called, not collected."""
     made = types.ModuleType("pytest")
@@ -80,6 +96,6 @@ def install() -> None:
     cuda.install()
     import torch
 
-    torch.cuda.default_generators = (torch.default_generator,)
+    torch.cuda.default_generators = (Generator(),)
     sys.modules["pytest"] = pytest_names()
     triton.runtime.driver.set_active(EmulatedHIP())

@@ -2,7 +2,8 @@
 
 import numpy as np
 import pytest
-from examples.mx_gemm import mx_gemm
+
+from examples.cdna5.mx_gemm import mx_gemm
 
 E2M1 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6])
 
