@@ -1,4 +1,4 @@
-"""The script's judgement: what it reads, what it prints, and its references. No Triton is needed."""
+"""The script's judgement: what it reads and prints, and its references. No Triton is needed."""
 
 from __future__ import annotations
 
