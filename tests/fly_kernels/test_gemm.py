@@ -176,6 +176,8 @@ UNITS = [
     ("gfx950", torch.float8_e4m3fn, (128, 128), ("scaled MFMA", 32, 64), 128),
     ("gfx950", torch.float8_e5m2, (128, 32), ("scaled MFMA", 16, 128), 128),
     ("gfx1201", torch.float16, (128, 128), ("WMMA", 16, 16), 64),
+    ("gfx1250", torch.float16, (32, 64), ("WMMA", 16, 32), 128),
+    ("gfx1250", torch.float8_e4m3fn, (128, 128), ("WMMA", 16, 128), 128),
     ("sm_90a", torch.float16, (32, 32), ("FMA", 1, 1), 64),
 ]
 

@@ -11,14 +11,15 @@ from typing import Any
 class Case:
     """A call of an example's own host function, which launches its kernels.
 
-    `group`: a row of the table. `clusters`: it launches clusters of several workgroups."""
+    `group`: a row of the table. `own`: the example's own check, which is torch's arithmetic, is the
+    only one."""
 
     name: str
     group: str
     file: str
     function: str
     parameters: dict[str, Any] = field(default_factory=dict)
-    arguments: tuple[Any, ...] = ()
+    own: bool = False
 
 
 def _named(group: str, parameters: dict[str, Any], *varied: str) -> str:
@@ -235,7 +236,7 @@ def experts() -> Iterator[Case]:
         given |= {"schedule": "baseline", "pingpong": False, "num_warps": 4} | more
         shown = " ".join(f"{k}={v}".lower().replace("=true", "") for k, v in more.items())
         name = f"{group} {kinds[0]} {kinds[1]} {'x'.join(map(str, size))} {shown}"
-        yield Case(name, group, "moe_cdna5", "test_matmul", given)
+        yield Case(name, group, "moe_cdna5", "test_matmul", given, own=True)
 
 
 CASES = [

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from fly_backend.choice import choose, row_of
 from fly_common.errors import UsageError
 from fly_dialect.atoms.amd.mfma import MFMA_FORMS, SCALED_FORMS
-from fly_dialect.atoms.amd.wmma import GFX11_FORMS, GFX120X_FORMS
+from fly_dialect.atoms.amd.wmma import GFX11_FORMS, GFX120X_FORMS, GFX1250_FORMS
 from fly_numerics.element_types import ELEMENT_TYPES, ElementType
 
 from fly.kernels.arrays import address, strides
@@ -25,11 +25,13 @@ EDGES = (32, 64, 128)  # rows, or columns, of a block's tile of C
 BLOCKS = 304  # that fill a device: the compute units of an MI300X
 STEPS = 8  # tiles along K, at least, of each part of a sum that is split
 # The lanes that share a row of an operand of WMMA. Those of MFMA have all rows before they share.
-PARTS = {"RDNA3": 1, "RDNA4": 2}
+PARTS = {"RDNA3": 1, "RDNA4": 2, "gfx1250": 2}
+# The adjacent values of K that such a lane has, if it is fewer than all of its.
+RUNS = {"gfx1250": 8}
 FORMS = {
     "scaled MFMA": tuple(form for form in SCALED_FORMS if ELEMENT_TYPES[form.a].bits == 8),
     "MFMA": MFMA_FORMS,
-    "WMMA": GFX11_FORMS + GFX120X_FORMS,
+    "WMMA": GFX11_FORMS + GFX120X_FORMS + GFX1250_FORMS,
 }
 TYPES = {row.long_name: row for row in ELEMENT_TYPES.values()}
 # What is multiplied with FMA: element type → the type of operands and sums.
@@ -42,7 +44,7 @@ class Unit(NamedTuple):
 
     element: the type of operands. sum: that of sums. lanes: the size of a wave. row: the bytes of a
     row of a tile in LDS. parts: how many lanes share a row of an operand, each with its own values
-    of K.
+    of K, of which `run` are adjacent.
     """
 
     kind: str
@@ -53,6 +55,7 @@ class Unit(NamedTuple):
     lanes: int
     row: int
     parts: int = 1
+    run: int = 1
 
     @property
     def threads(self) -> int:
@@ -197,7 +200,8 @@ def _unit(element: str, tile: tuple[int, int], target: str) -> Unit:
         if extents:
             edge, k = max(extents)
             parts = PARTS.get(chip.matrix, chip.wave_size // edge)
-            return Unit(kind, edge, k, element, sums, chip.wave_size, row, parts)
+            run = min(k // parts, RUNS.get(chip.matrix, k))
+            return Unit(kind, edge, k, element, sums, chip.wave_size, row, parts, run)
     multiplied = {**FMA, **dict.fromkeys(chip.narrow_floats, "f32")}
     if element not in multiplied:
         known = ", ".join(multiplied)

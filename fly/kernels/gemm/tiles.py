@@ -42,11 +42,14 @@ def tiled_product(unit: Unit) -> Any:
         signs = {"sign_a": True, "sign_b": True} if dtype.kind == "int" else {}
         atom = fx.make_mma_atom(fx.rocdl.WMMA(*shape, dtype, sums, **signs))
     waves = fx.make_layout((2, 2, 1), (1, 2, 0))
-    values = unit.k // unit.parts
-    if values >= unit.wide:
+    run, wide = unit.run, unit.wide
+    if run >= wide:
         return fx.make_tiled_mma(atom, waves)
-    # Consecutive products use the values that a lane reads at a time.
-    order = fx.make_layout((values, unit.parts, unit.wide // values), (1, unit.wide, values))
+    # Consecutive products, and the runs of one, use the values that a lane reads at a time.
+    groups = max(1, unit.k // (unit.parts * wide))
+    order = fx.make_layout(
+        (run, unit.parts, wide // run, groups), (1, wide, run, wide * unit.parts)
+    )
     return fx.make_tiled_mma(atom, waves, fx.make_tile(None, None, order))
 
 

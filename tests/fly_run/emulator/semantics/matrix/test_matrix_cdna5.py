@@ -301,6 +301,22 @@ def test_scaled(a: str, b: str, block: int, upper: bool, mode: str) -> None:
     assert np.array_equal(got, (x * wide[0]) @ (y * wide[1]).T + c)
 
 
+@pytest.mark.parametrize("side", [0, 1])
+def test_scales_of_one_matrix(side: int) -> None:
+    """The constant 0 in place of the other's: as Triton's products without scales have it."""
+    rng = np.random.default_rng(9)
+    x, y, c = numbers(rng, "fp8", (16, 128)), numbers(rng, "fp4", (16, 128)), small_c(rng, "f32")
+    by = rng.integers(-2, 3, (16, 4))
+    scales = (SCALE_A, SCALE_B)[side]
+    parts = {A: dealt(x, "fp8"), B: dealt(y, "fp4"), scales: scale_words(by, False)}
+    behind = f", {span(SCALE_A, 1)}, 0" if side == 0 else f", 0, {span(SCALE_B, 1)}"
+    name = "v_wmma_scale_f32_16x16x128_f8f6f4"
+    got = run(name, parts, c, "f32", MODES[0], behind, formats("fp8", "fp4"))
+    wide = np.repeat(2.0**by, 32, axis=1)
+    left, right = (x * wide, y) if side == 0 else (x, y * wide)
+    assert np.array_equal(got, left @ right.T + c)
+
+
 @pytest.mark.parametrize("block", [32, 16])
 def test_scaled_thirty_two_rows(block: int) -> None:
     rng = np.random.default_rng(10)

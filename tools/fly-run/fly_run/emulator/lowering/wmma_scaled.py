@@ -4,8 +4,9 @@ block scales.
 Two instructions in one encoding: the first half loads the scales. A lane of A's scales has those of
 a row: a byte for each 32 k, four in a register (`scale16`: for each 16 k, eight in two). The rows
 are in lanes 0 to 15, or in lanes 16 to 31 (MATRIX_SCALE_ROW1); those of 32 rows in all lanes. B's
-are alike. A product of 32 rows is one of its first 16 rows, in the lower halves of A's and D's
-registers, and one of the others.
+are alike. The constant 0 in place of scales stands for ones: so Triton's examples and tests
+multiply matrices of which one has no scales. A product of 32 rows is one of its first 16 rows,
+in the lower halves of A's and D's registers, and one of the others.
 
 Sources: LLVM's definitions; FlyDSL's atoms for gfx1250 and its tests, rocjitsu's mma/layout.h for
 the layouts. Without scales, matrices whose formats differ in width have the layout of those with
@@ -61,7 +62,7 @@ def lower_narrow(lowering: Lowering, operation: Operation) -> None:
     parts = 2 if tall else 1
     operands = [_matrix(lowering, shape, first, forms[0], parts)]
     operands.append(_matrix(lowering, shape, second, forms[1], 1))
-    given: list[Scales] = []
+    given: list[Scales | None] = []
     if scaled:
         block = 16 if "scale16" in name else 32
         given = [
@@ -87,6 +88,8 @@ def lower_narrow(lowering: Lowering, operation: Operation) -> None:
         a = a._replace(row=a.row + half * a.registers * ROW)
         matrix.unpack_both(lowering, shape, a, b)
         for number, one in enumerate(given):
+            if one is None:
+                continue
             # Of 32 rows of A, the second 16 have their scales in the upper lanes.
             lane = one.lane + ROWS * half if number == 0 and tall else one.lane
             _apply(lowering, shape, one._replace(lane=lane), number, flavour, moved)
@@ -129,7 +132,10 @@ def _scales(
     operand: Operand,
     block: int,
     all_lanes: bool,
-) -> Scales:
+) -> Scales | None:
+    """None if there are none."""
+    if isinstance(operand, Immediate) and operand.value == 0:
+        return None
     words = 2 if block == 16 else 1
     row = _rows(lowering, operand, words)
     upper = str(found.get(f"matrix_{which}_scale", "MATRIX_SCALE_ROW0")) == "MATRIX_SCALE_ROW1"
