@@ -1,8 +1,7 @@
 """mbarriers, copies by TMA and cp.async, fences, registers of a warp group: calls of the runtime.
 
-Each function has one more parameter than the intrinsic, the number of the place in the code. Copies
-of cp.async are made at once. What only orders accesses, or only says how many registers a thread
-has, does nothing.
+Each function has one more parameter than the intrinsic, the number of the place in the code. What
+only orders accesses, or only says how many registers a thread has, does nothing.
 """
 
 from __future__ import annotations
@@ -19,9 +18,6 @@ _NOTHING = {
     "setmaxnreg.inc.sync.aligned.u32": "i32 %count",
     "setmaxnreg.dec.sync.aligned.u32": "i32 %count",
     "prefetch.tensormap.p0": "ptr %map",
-    "cp.async.bulk.commit.group": "",
-    "cp.async.commit.group": "",
-    "cp.async.wait.group": "i32 %groups",
     "mbarrier.inval.shared": "ptr addrspace(3) %at",
 }
 
@@ -84,19 +80,23 @@ def _tiles() -> Iterator[tuple[str, str]]:
             f"ptr addrspace(3) %shared, ptr %map, {own}, i64 %hint, i1 %hinted",
             store,
         )
-    for form in ("", ".read"):
-        body = "  call void @fly.finish_copies()\n  ret void"
-        yield _function(f"cp.async.bulk.wait.group{form}", "void", "i32 %groups", body)
+
+
+def _groups() -> Iterator[tuple[str, str]]:
+    kinds = (("bulk.", "stores", ("", ".read")), ("", "elements", ("",)))
+    for name, copies, forms in kinds:
+        commit = f"  call void @fly.commit.{copies}()\n  ret void"
+        yield _function(f"cp.async.{name}commit.group", "void", "", commit)
+        wait = f"  call void @fly.wait.{copies}(i32 %groups)\n  ret void"
+        for form in forms:
+            yield _function(f"cp.async.{name}wait.group{form}", "void", "i32 %groups", wait)
 
 
 def _elements() -> Iterator[tuple[str, str]]:
     for cached, size in (("ca", 4), ("ca", 8), ("ca", 16), ("cg", 16)):
         body = f"""  %to.64 = ptrtoint ptr addrspace(3) %to to i64
   %from.64 = ptrtoint ptr addrspace(1) %from to i64
-  call void @fly.write(i64 %to.64, i64 {size}, i64 {size - 1}, i32 %site)
-  call void @fly.read(i64 %from.64, i64 {size}, i64 {size - 1}, i32 %site)
-  %value = load i{8 * size}, ptr addrspace(1) %from, align {size}
-  store i{8 * size} %value, ptr addrspace(3) %to, align {size}
+  call void @fly.element(i64 %to.64, i64 %from.64, i32 {size}, i32 %site)
   ret void"""
         name = f"cp.async.{cached}.shared.global.{size}"
         yield _function(name, "void", "ptr addrspace(3) %to, ptr addrspace(1) %from", body)
@@ -107,6 +107,6 @@ def table() -> dict[str, str]:
     found = {
         name: _function(name, "void", given, "  ret void")[1] for name, given in _NOTHING.items()
     }
-    for maker in (_mbarriers, _tiles, _elements):
+    for maker in (_mbarriers, _tiles, _elements, _groups):
         found |= dict(maker())
     return found

@@ -1,5 +1,6 @@
-"""Copies of tiles by TMA. A copy is put off until the threads of the block wait or give way, so
-that code that reads a tile too early, or writes one again too early, has other results.
+"""Copies of tiles by TMA. A load is put off until the threads of the block wait or give way, and a
+store until its thread waits for its group (`runtime.groups`), so that code that reads a tile too
+early, or writes one again too early, has other results.
 
 Source: PTX ISA 8.8, "Tensors", "cp.async.bulk.tensor". The form of a map is that of
 `fly_cpu.tensor_maps`.
@@ -11,9 +12,9 @@ from fly_cpu import tensor_maps as form
 from fly_cpu.state import KINDS, MOST_COPIES
 
 # A copy that waits: the map, which may be a parameter on the thread's stack, and behind it shared
-# memory, mbarrier, place in the code, thread, coordinates.
-_COPY_BYTES = 256
-_SHARED, _BARRIER, _SITE, _THREAD, _AT = 128, 136, 144, 152, 160
+# memory, mbarrier, place in the code, thread, group of stores, coordinates.
+COPY_BYTES = 256
+_SHARED, _BARRIER, _SITE, THREAD, GROUP, _AT = 128, 136, 144, 152, 156, 160
 
 
 def _field(name: str, offset: int, kind: str) -> str:
@@ -76,22 +77,25 @@ _MAP = "".join(
 _BOXES = "".join(f"  %box{mode}.64 = zext i32 %box{mode} to i64\n" for mode in _MODES)
 
 TILES = f"""
-@fly.copies = internal global [{MOST_COPIES} x [{_COPY_BYTES} x i8]] zeroinitializer, align 64
+@fly.copies = internal global [{MOST_COPIES} x [{COPY_BYTES} x i8]] zeroinitializer, align 64
 @fly.copies.waiting = internal global i64 0
 
 ; Puts off a copy. %barrier is 0 for one to global memory.
 define internal void @fly.tile(ptr %map, i64 %shared, {_COORDINATES}, i64 %barrier, i32 %site)
     noinline nounwind {{
 entry:
-  %before = load i64, ptr @fly.copies.waiting
+  %stores = icmp eq i64 %barrier, 0
+  %queue = select i1 %stores, ptr @fly.stores, ptr @fly.copies
+  %waiting = select i1 %stores, ptr @fly.stores.waiting, ptr @fly.copies.waiting
+  %before = load i64, ptr %waiting
   %full = icmp uge i64 %before, {MOST_COPIES}
   br i1 %full, label %flush, label %put
 flush:
   call void @fly.finish_copies()
   br label %put
 put:
-  %number = load i64, ptr @fly.copies.waiting
-  %record = getelementptr [{_COPY_BYTES} x i8], ptr @fly.copies, i64 %number
+  %number = load i64, ptr %waiting
+  %record = getelementptr [{COPY_BYTES} x i8], ptr %queue, i64 %number
   call void @llvm.memcpy.p0.p0.i64(ptr %record, ptr %map, i64 {form.BYTES}, i1 false)
   %at.1 = getelementptr i8, ptr %record, i64 {_SHARED}
   store i64 %shared, ptr %at.1
@@ -100,28 +104,34 @@ put:
   %at.3 = getelementptr i8, ptr %record, i64 {_SITE}
   store i32 %site, ptr %at.3
   %index = load i64, ptr @fly.index
-  %at.4 = getelementptr i8, ptr %record, i64 {_THREAD}
-  store i64 %index, ptr %at.4
+  %index.32 = trunc i64 %index to i32
+  %at.4 = getelementptr i8, ptr %record, i64 {THREAD}
+  store i32 %index.32, ptr %at.4
+  %group = call i32 @fly.store_group()
+  %at.5 = getelementptr i8, ptr %record, i64 {GROUP}
+  store i32 %group, ptr %at.5
 {_PUT}  %after = add i64 %number, 1
-  store i64 %after, ptr @fly.copies.waiting
+  store i64 %after, ptr %waiting
   ret void
 }}
 
-; Makes the copies that were put off, in their order. Whether there were any.
+; Makes the loads that were put off, in their order. Whether there were any.
 define internal i1 @fly.make_copies() noinline nounwind {{
 entry:
+  %index = load i64, ptr @fly.index
   %count = load i64, ptr @fly.copies.waiting
   %some = icmp ne i64 %count, 0
   br i1 %some, label %loop, label %done
 loop:
   %n = phi i64 [ 0, %entry ], [ %n.next, %loop ]
-  %record = getelementptr [{_COPY_BYTES} x i8], ptr @fly.copies, i64 %n
+  %record = getelementptr [{COPY_BYTES} x i8], ptr @fly.copies, i64 %n
   call void @fly.copy_tile(ptr %record)
   %n.next = add i64 %n, 1
   %more = icmp ult i64 %n.next, %count
   br i1 %more, label %loop, label %clear
 clear:
   store i64 0, ptr @fly.copies.waiting
+  store i64 %index, ptr @fly.index
   br label %done
 done:
   ret i1 %some
@@ -129,6 +139,7 @@ done:
 
 define internal void @fly.finish_copies() nounwind {{
   %any = call i1 @fly.make_copies()
+  call void @fly.finish_stores()
   ret void
 }}
 
@@ -158,9 +169,10 @@ entry:
   %barrier = load i64, ptr %barrier.at
   %site.at = getelementptr i8, ptr %map, i64 {_SITE}
   %site = load i32, ptr %site.at
-  %thread.at = getelementptr i8, ptr %map, i64 {_THREAD}
-  %thread = load i64, ptr %thread.at
-  store i64 %thread, ptr @fly.index
+  %thread.at = getelementptr i8, ptr %map, i64 {THREAD}
+  %thread = load i32, ptr %thread.at
+  %thread.64 = zext i32 %thread to i64
+  store i64 %thread.64, ptr @fly.index
 {_GET}{_MAP}  %is.map = icmp eq i32 %mark, {form.MAGIC}
   br i1 %is.map, label %known, label %unknown
 unknown:
