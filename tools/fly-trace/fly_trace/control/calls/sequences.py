@@ -77,10 +77,16 @@ def _are_sequences(a: Any, b: Any) -> bool:
     return any(
         isinstance(a, kind)
         and isinstance(b, kind)
-        and type(a).__lt__ is kind.__lt__
-        and type(b).__lt__ is kind.__lt__
+        and _compares_as(type(a), kind)
+        and _compares_as(type(b), kind)
         for kind in (tuple, list)
     )
+
+
+def _compares_as(kind: type, base: type) -> bool:
+    """Whether a class has the comparisons of `base`, which is tuple or list."""
+    names = ("__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__")
+    return all(getattr(kind, name) is getattr(base, name) for name in names)
 
 
 def _is_field_by_field(kind: type, word: str) -> bool:
