@@ -1,13 +1,15 @@
 """Compile time from process start to the code object: this project, Triton and FlyDSL.
 
-    python benchmarks/compile_time.py [--runs 7] [--target gfx942] [--peers-python PATH]
-                                      [--flydsl-source DIR] [--before DIR] [--json FILE]
+    python benchmarks/compile_time.py [--runs 7] [--target gfx942] [--kernels softmax,…]
+                                      [--peers-python PATH] [--peers Triton] [--flydsl-source DIR]
+                                      [--before DIR] [--json FILE]
 
 Each figure is the median (minimum–maximum) of fresh processes in milliseconds, which run in turn so
 that other load affects all alike. "cold": an empty compile cache; "warm": the cache of the previous
-run; "call": a call with an empty cache in a process that has already compiled another kernel. Files
-are in the page cache and .pyc files exist for all. The clock starts before the process does (for
-"call", before the call) and stops when the code object exists; exiting Python is not included.
+run; "call": a call with an empty cache in a process that has already compiled another kernel, the
+same one for all systems; what a call imports for the first time is part of it. Files are in the
+page cache and .pyc files exist for all. The clock starts before the process does (for "call",
+before the call) and stops when the code object exists; exiting Python is not included.
 
 Peers are measured if the interpreter PATH (default: this one) has them: Triton 3.9 (`pip install
 triton==3.9.0`), FlyDSL 0.4.2 (`flydsl==0.4.2 torch==2.13.0`; needs an LLVM with ld.lld). Their
@@ -192,6 +194,7 @@ def main() -> None:
     parser.add_argument("--kernels", help="measure these only, separated by commas")
     parser.add_argument("--target", choices=TARGETS, default=TARGETS[0])
     parser.add_argument("--peers-python", default=sys.executable, help="where the peers are")
+    parser.add_argument("--peers", default="Triton,FlyDSL", help="measure these, if they are there")
     parser.add_argument("--flydsl-source", type=Path, metavar="DIR", help="a checkout of FlyDSL")
     parser.add_argument("--before", type=Path, help="another checkout of this project")
     parser.add_argument("--json", type=Path, help="write the samples to this file too")
@@ -204,7 +207,8 @@ def main() -> None:
             before = ours(options.before.resolve(), "before", options.target)
             kernels = [one for one in before.kernels if has_kernel(options.before, one)]
             systems.append(replace(before, kernels=tuple(kernels)))
-        systems += find_peers(options.peers_python, options.target, Path(scratch), source)
+        peers = find_peers(options.peers_python, options.target, Path(scratch), source)
+        systems += [one for one in peers if one.name in options.peers.split(",")]
         if wanted is not None:
             systems = [
                 replace(one, kernels=tuple(name for name in one.kernels if name in wanted))
