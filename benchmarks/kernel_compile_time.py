@@ -31,8 +31,8 @@ from kernel_problems import PROBLEMS  # noqa: E402 - it is in peers/
 PAGE = HERE.parent / "docs" / "kernels" / "peers.md"
 FIRST = "<!-- benchmarks/kernel_compile_time.py -->\n"
 LAST = "<!-- end of compile times -->\n"
-# Not a single program: what is sorted or shuffled before.
-LEFT_OUT = ("matmul_preshuffled", "moe_sort", "rotary_and_cache")
+# Of several programs, without a kernel in Triton, and what is compiled before the others.
+LEFT_OUT = ("matmul_preshuffled", "moe_sort", "rotary_and_cache", "quantize_rows")
 
 
 def compiled(python: str, system: str, target: str, names: list[str]) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from fly.kernels.gemm.warpgroup_plans import ALIGNMENT, MOST_EXTENT, ROW, lines_
 
 WARPS = (2, 4)  # of a block: above one another, and beside one another
 THREADS = 32 * WARPS[0] * WARPS[1]
+PIECE = 16  # bytes that a thread copies at a time
 STAGES = (4, 3, 2)  # tiles of A and B, the most that fit
 BAND = 8
 BLOCKS = 128  # that fill a device: about the multiprocessors of an A100, L40 or H200
