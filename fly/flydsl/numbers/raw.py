@@ -98,7 +98,18 @@ def lower(value: Any) -> Any:
         return ir_type(value)
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
         return type(value)(map(lower, value))
-    return value
+    return _of_this_trace(value)
+
+
+def _of_this_trace(value: Any) -> Any:
+    """A type of MLIR in the context of this trace. A program may have kept one, in a global, that
+    it made in an earlier trace."""
+    from fly_dialect.bindings import ir
+
+    builder = tracing.active()
+    if builder is None or not isinstance(value, ir.Type) or value.context is builder.context:
+        return value
+    return ir.Type.parse(str(value), builder.context)
 
 
 def lift(value: Any) -> Any:

@@ -11,7 +11,7 @@ from fly_common.errors import InputError
 import fly.flydsl.compiler as flyc
 import fly.flydsl.expr as fx
 from fly.flydsl._mlir import ir
-from fly.flydsl._mlir.dialects import func
+from fly.flydsl._mlir.dialects import arith, func
 from fly.flydsl.compiler.ast_rewriter import ReplaceIfWithDispatch
 from fly.flydsl.expr.meta import tracing_context, tracing_option
 
@@ -177,3 +177,17 @@ def test_a_number_type_keeps_a_vector_of_its_elements():
     text = traced(body, 3)
     assert "arith.mulf" in text
     assert "arith.truncf" in text
+
+
+def test_a_type_of_mlir_that_an_earlier_trace_made():
+    kept: list[Any] = []
+
+    def body(n: fx.Int32):
+        if not kept:
+            kept.append(ir.Type.parse("i64"))
+        arith.extsi(kept[0], n)
+
+    first, second = (traced(body, 3) for _ in range(2))
+    assert len(kept) == 1
+    assert first == second
+    assert "arith.extsi" in first
