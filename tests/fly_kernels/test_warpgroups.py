@@ -18,7 +18,7 @@ from fly.kernels import (
     matmul,
     moe,
 )
-from fly.kernels.gemm import warpgroup_plans
+from fly.kernels.gemm import matrix_product, warpgroup_plans
 
 BF16, F16, F32, FP8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
 
@@ -80,6 +80,23 @@ def test_tiles(tile, monkeypatch):
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy
+@pytest.mark.parametrize("tile", warpgroup_plans.TILES)
+def test_a_block_of_several_tiles(tile, monkeypatch):
+    """Few steps along K between two tiles: the second one's results must not replace what TMA still
+    reads of the first."""
+    monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
+    warpgroup_plans._plan.cache_clear()
+    plan = warpgroup_plans.warpgroup_plan
+    monkeypatch.setattr(
+        matrix_product, "warpgroup_plan", lambda *given: plan(*given)._replace(blocks=1)
+    )
+    a, b = operand((200, 72), F16, True), operand((72, 520), F16, False)
+    found = matmul(a, b, split_k=1)
+    warpgroup_plans._plan.cache_clear()
+    judged(found, a.double() @ b.double(), a.double().abs() @ b.double().abs(), F16)
+
+
 def test_a_product_of_batches_with_an_epilogue():
     a, b = operand((2, 70, 40), BF16, True), operand((2, 40, 24), BF16, True)
     c, bias = torch.randn(2, 70, 24).bfloat16(), torch.randn(24).bfloat16()
