@@ -16,6 +16,7 @@ from fly_llc.backends.amd import hoisting
 from fly_llc.codegen import defects, ir_defects, llc
 
 from . import random_flow
+from .test_defects import selects
 from .woven import CASES, ir
 
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
@@ -107,6 +108,27 @@ def test_the_results_are_right(cpu, level, llvm, tmp_path):
 def test_the_pass_gets_another_input(cpu, llvm):
     source = hoists(cpu)
     assert compile(source, Options()) != llvm("llc", f"-mcpu={cpu}", "-filetype=obj", data=source)
+
+
+@pytest.mark.parametrize("cpu", ["gfx942", "gfx1100"])
+def test_beside_a_machine_pass_that_is_left_out(cpu, monkeypatch):
+    """Of one module, both the input of a pass on LLVM IR and a machine pass are wrong."""
+    second = re.search(rb"^define .*^}$", selects(cpu), re.MULTILINE | re.DOTALL)
+    assert second
+    both = hoists(cpu).replace(b"attributes #0", second[0] + b"\nattributes #0")
+    left_out = []
+    real = defects.avoid
+
+    def avoid(*given):
+        done = real(*given)
+        left_out.extend(done.left_out)
+        return done
+
+    monkeypatch.setattr(defects, "avoid", avoid)
+    asm = compile(both, Options(emit="asm"))
+    assert left_out == ["si-pre-emit-peephole"]
+    assert all(name in asm for name in (b"hoists:", b"selects:"))
+    assert b"freeze" in compile(both, Options(emit="mir", stop_before="si-insert-waitcnts"))
 
 
 def test_bitcode(llvm):

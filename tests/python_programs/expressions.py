@@ -199,7 +199,7 @@ def condition(random: Random, depth: int = 1) -> str:
                 f"{x} not in range(20, -20, -{random.randint(2, 5)})",
                 f"r == Point({x}, r.rest)",
                 f"r != r.moved({x})",
-                "s != s[1]",
+                "s != (s[0], (b, s[1][1]))",
                 f"f < [{x}, {y}, 1]",
                 "f == o.items",
                 f"{x} not in {{4: 5, 6: 7}}",

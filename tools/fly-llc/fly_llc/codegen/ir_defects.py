@@ -55,8 +55,7 @@ class Search:
         mended = _resolved(self.defect.mended)(text)
         if mended is None:
             return None
-        flags = (*self.source.flags, f"-start-before={self.defect.ir_pass}")
-        return replace(self.source, data=mended.encode(), flags=flags)
+        return replace(self.source, data=mended.encode(), ir_pass=self.defect.ir_pass)
 
     def end(self) -> None:
         self.running.end()
@@ -78,7 +77,7 @@ def search(source: Source, start: Callable[[str], Running]) -> Search | None:
 
     from fly_llc.codegen import defects, points
 
-    if source.resume is not None:
+    if source.resume is not None or source.ir_pass is not None:
         return None
     is_text = artifact.identify(source.data) != artifact.BITCODE
     for defect in points.code_generation(source.target.cpu).ir_defects:

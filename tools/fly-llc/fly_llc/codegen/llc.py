@@ -118,8 +118,7 @@ def _generate(
     target = source.target
     kind = points.code_generation(target.cpu).file_type(emit)
     words = code_words(target.cpu, source.level, source.flags, target.features)
-    if source.resume:
-        words += ["-x", "mir", source.resume.start]
+    words += source.start
     if verify:
         words.append("-verify-machineinstrs")
     words.append(stop.stop if stop else f"-filetype={kind}")

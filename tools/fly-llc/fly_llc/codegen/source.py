@@ -17,7 +17,8 @@ LEVEL = 2  # llc's own default
 @record
 class Source:
     """An input that llc can read. `name` is its name in messages. `resume` is the point at which
-    MIR was stopped. `level` is -O of code generation; `flags` are LLVM's options."""
+    MIR was stopped; `ir_pass` is the pass on LLVM IR at which code generation begins, if it is not
+    the first one. `level` is -O of code generation; `flags` are LLVM's options."""
 
     data: bytes
     name: str
@@ -25,12 +26,20 @@ class Source:
     level: int
     resume: Point | None = None
     flags: tuple[str, ...] = ()
+    ir_pass: str | None = None
 
     def at(self, point: Point, mir: bytes) -> Source:
         """Returns the same module as MIR at a point."""
         from fly_llc.codegen.resume import readable
 
-        return replace(self, data=readable(mir), resume=point)
+        return replace(self, data=readable(mir), resume=point, ir_pass=None)
+
+    @property
+    def start(self) -> list[str]:
+        """llc's options for where it starts."""
+        if self.resume:
+            return ["-x", "mir", self.resume.start]
+        return [f"-start-before={self.ir_pass}"] if self.ir_pass else []
 
 
 def prepare(data: bytes, options: Options, name: str) -> Source:
