@@ -106,9 +106,13 @@ class Carried:
 
     def outcome(self, builder: Builder, start: list[Any], after: tuple[Any, ...]) -> list[Any]:
         """The values that an iteration passes to the next, converted to the variables' types."""
-        for index in self.containers:
-            if after[index] is start[index]:
-                in_place.kept(builder, self.before[index], shown(self.names[index]))
+        unchanged = [index for index in self.containers if after[index] is start[index]]
+        if unchanged:
+            # If the loop also changes containers in place that it does not carry yet, a condition
+            # may have been static that is dynamic once it carries them, and `unchanged` too long.
+            _check_changes(builder)
+        for index in unchanged:
+            in_place.kept(builder, self.before[index], shown(self.names[index]))
         given: list[Any] = []
 
         def leaf(_: Any, now: Any) -> Any:
@@ -190,6 +194,16 @@ class Carried:
                     f"assign {name} a value before the loop",
                 )
         return held
+
+
+def _check_changes(builder: Builder) -> None:
+    """Has the loop carry what branches within it have changed in place, if it can."""
+    try:
+        objects.check_region(builder.frozen)
+    except in_place.ContainerChanged:
+        raise
+    except InputError:
+        pass  # reported where the iteration ends, unless the loop is traced again
 
 
 def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = "") -> None:
