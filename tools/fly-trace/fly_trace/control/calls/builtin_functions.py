@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fly_trace.control import carried_values
+from fly_trace.control import carried_values, object_fields
 from fly_trace.control.branches import Merging, branch, condition, dynamic, truth
 from fly_trace.control.calls import call, sequences
 from fly_trace.core import rules, tracing
@@ -81,7 +81,7 @@ def _best(
 ) -> Any:
     items = list(given[0]) if len(given) == 1 else list(given)
     keys = [call.call(key, item) for item in items] if key is not None else items
-    if not any(isinstance(leaf, Scalar) for one in keys for leaf in carried_values.leaves(one)):
+    if not any(map(_may_be_dynamic, keys)):
         options = {} if default is _EMPTY else {"default": default}
         found = python(range(len(items)), key=keys.__getitem__, default=None)
         return python([], **options) if found is None else items[found]
@@ -92,6 +92,14 @@ def _best(
         is_key = item is of_item and best is before
         best = best_key if is_key else choice(test, item, best)
     return best
+
+
+def _may_be_dynamic(value: Any) -> bool:
+    """Whether comparisons of a value may be dynamic: of one that holds dynamic values, or of an
+    object, whose fields a branch or loop may carry."""
+    if object_fields.is_object(value):
+        return True
+    return any(isinstance(leaf, Scalar) for leaf in carried_values.leaves(value))
 
 
 def choice(test: Any, a: Any, b: Any) -> Any:
@@ -134,7 +142,7 @@ def contains(container: Any, item: Any) -> Any:
         return convert(found, BOOL) if dynamic(found) else truth(found)
     if all(type(one) in _KNOWN for one in (item, *container)):
         return item in container
-    return any_([one is item or one == item for one in container])
+    return any_([one is item or sequences.equal(one, item) for one in container])
 
 
 def _in_range(numbers: range, item: Scalar) -> Any:
