@@ -7,8 +7,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from fly_trace.control import carried_values, object_fields
-from fly_trace.control.branches import Merging, branch, condition, dynamic, truth
+from fly_trace.control.branches import branch, condition, dynamic, truth
 from fly_trace.control.calls import call, sequences
+from fly_trace.control.leaf_kinds import unify
+from fly_trace.control.merging import Merging
+from fly_trace.control.mismatches import refuse_mismatch
 from fly_trace.core import rules, tracing
 from fly_trace.effects import user_code
 from fly_trace.values.conversion import convert
@@ -108,11 +111,9 @@ def choice(test: Any, a: Any, b: Any) -> Any:
         return a if truth(test) else b
     if carried_values.is_number(a) and carried_values.is_number(b):
         try:
-            dtype = carried_values.unify(a, b).dtype
+            dtype = unify(a, b).dtype
         except carried_values.Mismatch as mismatch:
-            carried_values.refuse_mismatch(
-                "the result of `min` or `max`", mismatch, "for one item", "for another"
-            )
+            refuse_mismatch("the result of `min` or `max`", mismatch, "for one item", "for another")
         assert dtype is not None
         return where(test, convert(a, dtype), convert(b, dtype))
     return branch(
