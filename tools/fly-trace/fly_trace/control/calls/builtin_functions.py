@@ -146,6 +146,33 @@ def contains(container: Any, item: Any) -> Any:
     return any_([one is item or sequences.equal(one, item) for one in container])
 
 
+def index(items: list[Any], value: Any, *bounds: int) -> int:
+    """`items.index(value)`, which is known while tracing."""
+    if not bounds and any(map(_may_be_dynamic, (value, *items))):
+        for at, one in enumerate(items):
+            test = condition(one is value or sequences.equal(one, value))
+            if dynamic(test):
+                tracing.refuse(
+                    "index() compares dynamic values, and there may be no such item",
+                    "compare them in a loop: for i, one in enumerate(…):"
+                    " if one == x: at = i; break",
+                )
+            if truth(test):
+                return at
+    return items.index(value, *bounds)
+
+
+def count(items: list[Any], value: Any) -> Any:
+    """`items.count(value)`, of dynamic values too."""
+    if not any(map(_may_be_dynamic, (value, *items))):
+        return items.count(value)
+    total: Any = 0
+    for one in items:
+        test = condition(one is value or sequences.equal(one, value))
+        total = total + (convert(test, I32) if dynamic(test) else int(truth(test)))
+    return total
+
+
 def _in_range(numbers: range, item: Scalar) -> Any:
     if not numbers:
         return False
@@ -191,4 +218,5 @@ _HASHED = (dict, set, frozenset, type({}.keys()))
 # Types whose values Python compares while tracing.
 _KNOWN = frozenset((bool, int, float, str, bytes, type(None)))
 
+call.TRACED_METHODS.update(index=index, count=count)
 call.TRACED.update({any: any_, all: all_, bool: bool_, int: int_, min: min_, max: max_, pow: pow_})
