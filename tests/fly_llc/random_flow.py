@@ -206,17 +206,10 @@ _ARITHMETIC = (
     *("shl", "lshr", "ashr", "and", "or", "xor"),
 )
 _OF_INTEGERS = {
-    "smin": 2,
-    "smax": 2,
-    "umin": 2,
-    "umax": 2,
+    **dict.fromkeys(("smin", "smax", "umin", "umax"), 2),
     "fshl": 3,
-    "ctpop": 1,
-    "bswap": 1,
-    "bitreverse": 1,
-    "abs": 2,
-    "cttz": 2,
-    "ctlz": 2,
+    **dict.fromkeys(("ctpop", "bswap", "bitreverse"), 1),
+    **dict.fromkeys(("abs", "cttz", "ctlz"), 2),  # the second one says what is undefined
 }  # and the number of arguments
 _OF_FLOATS = {
     "fma": 3,
@@ -230,38 +223,10 @@ _OF_FLOATS = {
 def _operations() -> Iterator[str]:
     for name in ("%i", "%l", "%v"):
         kind = _VALUES[name]
-        words = [
-            "add",
-            "sub",
-            "mul",
-            "sdiv",
-            "udiv",
-            "srem",
-            "urem",
-            "shl",
-            "lshr",
-            "ashr",
-            "and",
-            "or",
-            "xor",
-        ]
-        yield from (f"{word} {kind} {name}, {name}" for word in words)
+        yield from (f"{word} {kind} {name}, {name}" for word in _ARITHMETIC)
         yield f"icmp slt {kind} {name}, {name}"
         yield f"select i1 %c, {kind} {name}, {kind} {name}"
-        for word in [
-            "smin",
-            "smax",
-            "umin",
-            "umax",
-            "fshl",
-            "ctpop",
-            "abs",
-            "bswap",
-            "bitreverse",
-            "cttz",
-            "ctlz",
-        ]:
-            arguments = {"fshl": 3, "ctpop": 1, "bswap": 1, "bitreverse": 1}.get(word, 2)
+        for word, arguments in _OF_INTEGERS.items():
             given = [f"{kind} {name}"] * arguments
             if word in ("abs", "cttz", "ctlz"):
                 given[1] = "i1 false"
@@ -270,18 +235,7 @@ def _operations() -> Iterator[str]:
         kind = _VALUES[name]
         yield from (f"{word} {kind} {name}, {name}" for word in ("fadd", "fsub", "fmul", "fdiv"))
         yield from (f"fneg {kind} {name}", f"fcmp olt {kind} {name}, {name}")
-        for word in [
-            "fma",
-            "sqrt",
-            "floor",
-            "minnum",
-            "maxnum",
-            "fabs",
-            "copysign",
-            "canonicalize",
-            "rint",
-        ]:
-            count = {"fma": 3, "minnum": 2, "maxnum": 2, "copysign": 2}.get(word, 1)
+        for word, count in _OF_FLOATS.items():
             given = ", ".join([f"{kind} {name}"] * count)
             yield f"call {kind} @llvm.{word}.{_suffix(kind)}({given})"
     yield from ("sitofp i32 %i to float", "fptosi float %f to i32", "fptrunc float %f to half")

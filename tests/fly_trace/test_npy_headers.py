@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from fly_common.errors import UsageError
-from fly_trace.signatures.signature import of_npy
+from fly_trace.signatures.npy_headers import of_npy
 
 
 def header(text: str) -> bytes:

@@ -188,8 +188,8 @@ HOST_CASES = {
     "kernel(A, n).launch(grid=1, block=1, smem='1k')": (
         "k.py:11:5: smem must be a number of bytes, not the Python str '1k'"
     ),
-    "kernel(A, n).launch(grid=1, block=1, cluster=2)": (
-        "k.py:11:5: launch takes grid, block, smem and stream, not cluster"
+    "kernel(A, n).launch(grid=1, block=1, warps=2)": (
+        "k.py:11:5: launch takes grid, block, smem, stream and cluster, not warps"
     ),
     "kernel(A, n).launch(grid=x * 2.0, block=1)": (
         "k.py:11:30: the host function computes with integers only: its results are grids, blocks"

@@ -217,12 +217,12 @@ def read_program(data: bytes, generator: random.Random) -> None:
 # -- files ----------------------------------------------------------------------------------------
 def read_array(data: bytes, generator: random.Random) -> None:
     from fly_run.shell import npy
-    from fly_trace.signatures import signature
+    from fly_trace.signatures import npy_headers
 
     path = str(_folder() / "x.npy")
     Path(path).write_bytes(data)
     if generator.random() < 0.3:
-        str(signature.of_npy(path, static=generator.random() < 0.5))
+        str(npy_headers.of_npy(path, static=generator.random() < 0.5))
     else:
         npy.dump(npy.load(path))
 

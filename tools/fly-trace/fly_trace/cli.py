@@ -115,13 +115,14 @@ def _signature(sigs: list[str], likes: list[str], static: bool):
     from fly_common.errors import UsageError
 
     from fly_trace.signatures import signature
+    from fly_trace.signatures.npy_headers import of_npy
 
     found = {}
     for like in likes:
         name, equals, path = like.partition("=")
         if not equals or not name.isidentifier():
             raise UsageError(f"--like {like}: is not NAME=FILE.npy")
-        found[name] = signature.of_npy(path, static)
+        found[name] = of_npy(path, static)
     if static and not likes:
         raise UsageError("--static needs --like files")
     for text in sigs:

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.record import record
 
-from fly_trace.control import carried_values
+from fly_trace.control import mismatches
 from fly_trace.control.carried_values import Mismatch, Undefined
 from fly_trace.core import locations, tracing
 
 if TYPE_CHECKING:
-    from fly_trace.control.branches import Merging, Thunk
+    from fly_trace.control.branches import Thunk
+    from fly_trace.control.merging import Merging
 
 
 @record
@@ -60,7 +61,7 @@ def _merged(name: str, x: Any, y: Any, merging: Merging, what: str) -> Any:
         try:
             return merging.join(x, y)
         except Mismatch as mismatch:
-            kinds = [carried_values.shape_of(one) for one in (mismatch.a, mismatch.b)]
+            kinds = [mismatches.shape_of(one) for one in (mismatch.a, mismatch.b)]
             why = f"`{name}{mismatch.path}` is {' or '.join(kinds)} after the {what} on line {line}"
     return Undefined(name, why, f"assign {name} in a statement before")
 

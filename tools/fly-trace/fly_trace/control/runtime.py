@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import sys
 from typing import Any
 
@@ -144,18 +143,6 @@ def not_(value: Any) -> Any:
     return Scalar(BOOL, builder.one("arith.xori", "i1", test, true))
 
 
-_COMPARE = {
-    "Eq": operator.eq,
-    "NotEq": operator.ne,
-    "Lt": operator.lt,
-    "LtE": operator.le,
-    "Gt": operator.gt,
-    "GtE": operator.ge,
-    "In": lambda a, b: contains(b, a),
-    "NotIn": lambda a, b: not_(contains(b, a)),
-}
-
-
 def in_(item: Any, container: Any) -> Any:
     return contains(container, item)
 
@@ -165,10 +152,14 @@ def chain(words: tuple[str, ...], *operands: Thunk) -> Any:
 
     def rest(index: int, left: Any) -> Any:
         right = operands[index + 1]()
-        if words[index] in ("Is", "IsNot"):
-            result = is_(left, right) is (words[index] == "Is")
+        word = words[index]
+        if word in ("Is", "IsNot"):
+            result = is_(left, right) is (word == "Is")
+        elif word in ("In", "NotIn"):
+            found = contains(right, left)
+            result = found if word == "In" else not_(found)
         else:
-            result = _COMPARE[words[index]](left, right)
+            result = compared(word, left, right)
         if index + 1 == len(words):
             return result
         return and_(lambda: result, lambda: rest(index + 1, right))

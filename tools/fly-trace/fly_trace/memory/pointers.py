@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from fly_dialect.types import PtrSpec
 
-from fly_trace.core import rules, tracing
+from fly_trace.core import locations, rules, tracing
 from fly_trace.core.dialect_value import DialectValue, apply, values_of
 from fly_trace.core.tracing import describe
 from fly_trace.layouts.int_tuples import int_tuple
+from fly_trace.memory.written_stores import converted_store
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import (
     BOOL,
@@ -107,7 +108,7 @@ def dtype_of(element: str, like: DType | None = None) -> DType:
 
 def converted(value: Any, dtype: DType, name: str) -> Any:
     """Converts a number or vector to the element type of `name`. Only value-preserving conversions
-    are implicit."""
+    are implicit: beyond 2**31 elements an index wraps around in an i32, which nothing would say."""
     if isinstance(value, (Scalar, Vector)) and value.dtype is dtype:
         return value
     if (own := rules.current()) is not None:
@@ -126,10 +127,12 @@ def converted(value: Any, dtype: DType, name: str) -> Any:
             tracing.refuse(f"{name} contains {dtype.name}: {error}")
         fits = False
     if not fits:
-        how = f"v.to(fx.{dtype.title})" if isinstance(value, Vector) else f"fx.{dtype.title}(…)"
+        is_vector = isinstance(value, Vector)
+        written = converted_store(locations.here(), dtype.title, is_vector)
+        how = f"v.to(fx.{dtype.title})" if is_vector else f"fx.{dtype.title}(…)"
         tracing.refuse(
             f"{name} contains {dtype.name}, but the value is {describe(value)}",
-            f"convert it: {how}",
+            f"convert it: {written or how}",
         )
     return value.to(dtype) if isinstance(value, Vector) else convert(value, dtype)
 

@@ -6,9 +6,12 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fly_trace.control import carried_values
-from fly_trace.control.branches import Merging, branch, condition, dynamic, truth
+from fly_trace.control import carried_values, object_fields
+from fly_trace.control.branches import branch, condition, dynamic, truth
 from fly_trace.control.calls import call, sequences
+from fly_trace.control.leaf_kinds import unify
+from fly_trace.control.merging import Merging
+from fly_trace.control.mismatches import refuse_mismatch
 from fly_trace.core import rules, tracing
 from fly_trace.effects import user_code
 from fly_trace.values.conversion import convert
@@ -81,7 +84,7 @@ def _best(
 ) -> Any:
     items = list(given[0]) if len(given) == 1 else list(given)
     keys = [call.call(key, item) for item in items] if key is not None else items
-    if not any(isinstance(leaf, Scalar) for one in keys for leaf in carried_values.leaves(one)):
+    if not any(map(_may_be_dynamic, keys)):
         options = {} if default is _EMPTY else {"default": default}
         found = python(range(len(items)), key=keys.__getitem__, default=None)
         return python([], **options) if found is None else items[found]
@@ -94,17 +97,23 @@ def _best(
     return best
 
 
+def _may_be_dynamic(value: Any) -> bool:
+    """Whether comparisons of a value may be dynamic: of one that holds dynamic values, or of an
+    object, whose fields a branch or loop may carry."""
+    if object_fields.is_object(value):
+        return True
+    return any(isinstance(leaf, Scalar) for leaf in carried_values.leaves(value))
+
+
 def choice(test: Any, a: Any, b: Any) -> Any:
     """`a if test else b`, both of which are computed."""
     if not dynamic(test):
         return a if truth(test) else b
     if carried_values.is_number(a) and carried_values.is_number(b):
         try:
-            dtype = carried_values.unify(a, b).dtype
+            dtype = unify(a, b).dtype
         except carried_values.Mismatch as mismatch:
-            carried_values.refuse_mismatch(
-                "the result of `min` or `max`", mismatch, "for one item", "for another"
-            )
+            refuse_mismatch("the result of `min` or `max`", mismatch, "for one item", "for another")
         assert dtype is not None
         return where(test, convert(a, dtype), convert(b, dtype))
     return branch(
@@ -134,7 +143,34 @@ def contains(container: Any, item: Any) -> Any:
         return convert(found, BOOL) if dynamic(found) else truth(found)
     if all(type(one) in _KNOWN for one in (item, *container)):
         return item in container
-    return any_([one is item or one == item for one in container])
+    return any_([one is item or sequences.equal(one, item) for one in container])
+
+
+def index(items: list[Any], value: Any, *bounds: int) -> int:
+    """`items.index(value)`, which is known while tracing."""
+    if not bounds and any(map(_may_be_dynamic, (value, *items))):
+        for at, one in enumerate(items):
+            test = condition(one is value or sequences.equal(one, value))
+            if dynamic(test):
+                tracing.refuse(
+                    "index() compares dynamic values, and there may be no such item",
+                    "compare them in a loop: for i, one in enumerate(…):"
+                    " if one == x: at = i; break",
+                )
+            if truth(test):
+                return at
+    return items.index(value, *bounds)
+
+
+def count(items: list[Any], value: Any) -> Any:
+    """`items.count(value)`, of dynamic values too."""
+    if not any(map(_may_be_dynamic, (value, *items))):
+        return items.count(value)
+    total: Any = 0
+    for one in items:
+        test = condition(one is value or sequences.equal(one, value))
+        total = total + (convert(test, I32) if dynamic(test) else int(truth(test)))
+    return total
 
 
 def _in_range(numbers: range, item: Scalar) -> Any:
@@ -182,4 +218,5 @@ _HASHED = (dict, set, frozenset, type({}.keys()))
 # Types whose values Python compares while tracing.
 _KNOWN = frozenset((bool, int, float, str, bytes, type(None)))
 
+call.TRACED_METHODS.update(index=index, count=count)
 call.TRACED.update({any: any_, all: all_, bool: bool_, int: int_, min: min_, max: max_, pow: pow_})

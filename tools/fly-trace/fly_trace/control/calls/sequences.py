@@ -1,4 +1,5 @@
-"""Comparisons of tuples and lists that may hold dynamic values: item by item, as Python does."""
+"""Comparisons of tuples, lists and data classes that may hold dynamic values: item by item or field
+by field, as Python does."""
 
 from __future__ import annotations
 
@@ -18,8 +19,7 @@ def compared(word: str, a: Any, b: Any) -> Any:
     its class in `ast`."""
     if isinstance(a, Scalar):
         return _PLAIN[word](a, b)
-    if type(a) is type(b) and _is_field_by_field(type(a), word):
-        a, b = _fields(a), _fields(b)
+    a, b = _opened(word, a, b)
     if not _are_sequences(a, b):
         return _PLAIN[word](a, b)
     match word:
@@ -47,7 +47,8 @@ _PLAIN = {
 
 
 def equal(a: Any, b: Any) -> Any:
-    """`a == b`, of tuples and lists too."""
+    """`a == b`, of tuples, lists and data classes too."""
+    a, b = _opened("Eq", a, b)
     if not _are_sequences(a, b):
         return a is b or a == b
     result: Any = len(a) == len(b)
@@ -57,7 +58,8 @@ def equal(a: Any, b: Any) -> Any:
 
 
 def less(a: Any, b: Any) -> Any:
-    """`a < b`, of tuples and lists too."""
+    """`a < b`, of tuples, lists and data classes too."""
+    a, b = _opened("Lt", a, b)
     if not _are_sequences(a, b):
         return a < b
     result: Any = len(a) < len(b)
@@ -68,7 +70,8 @@ def less(a: Any, b: Any) -> Any:
 
 
 def greater(a: Any, b: Any) -> Any:
-    """`a > b`, of tuples and lists too."""
+    """`a > b`, of tuples, lists and data classes too."""
+    a, b = _opened("Gt", a, b)
     return less(b, a) if _are_sequences(a, b) else a > b
 
 
@@ -89,19 +92,22 @@ def _compares_as(kind: type, base: type) -> bool:
     return all(getattr(kind, name) is getattr(base, name) for name in names)
 
 
-def _is_field_by_field(kind: type, word: str) -> bool:
-    """Whether a comparison of objects is the method that `dataclasses` makes for their class."""
-    if not hasattr(kind, "__dataclass_params__"):
-        return False
-    methods = {"NotEq": "__eq__", "LtE": "__le__", "GtE": "__ge__"}
-    method = getattr(kind, methods.get(word, f"__{word.lower()}__"), None)
+def _opened(word: str, a: Any, b: Any) -> tuple[Any, Any]:
+    """The compared fields of two objects of a class for which `dataclasses` has made the method
+    that compares them, and otherwise the two values."""
+    kind = type(a)
+    if kind is not type(b) or not hasattr(kind, "__dataclass_params__"):
+        return a, b
+    if word == "NotEq" and kind.__ne__ is not object.__ne__:
+        return a, b
+    name = {"NotEq": "__eq__", "LtE": "__le__", "GtE": "__ge__"}.get(word, f"__{word.lower()}__")
+    owner: Any = next((base for base in kind.__mro__ if name in vars(base)), object)
+    method = vars(owner)[name] if "__dataclass_fields__" in vars(owner) else None
     made = inspect.unwrap(method) if isinstance(method, FunctionType) else None
-    own = word != "NotEq" or kind.__ne__ is object.__ne__
-    return own and isinstance(made, FunctionType) and made.__code__.co_filename == "<string>"
-
-
-def _fields(value: Any) -> tuple[Any, ...]:
-    return tuple(getattr(value, one.name) for one in dataclasses.fields(value) if one.compare)
+    if not isinstance(made, FunctionType) or made.__code__.co_filename != "<string>":
+        return a, b
+    names = [one.name for one in dataclasses.fields(owner) if one.compare]
+    return tuple(getattr(a, one) for one in names), tuple(getattr(b, one) for one in names)
 
 
 def both(a: Any, b: Any) -> Any:

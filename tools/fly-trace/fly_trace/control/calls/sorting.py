@@ -15,6 +15,8 @@ from fly_trace.control import carried_values, objects
 from fly_trace.control.branches import branch, dynamic, truth
 from fly_trace.control.calls import call
 from fly_trace.control.calls.sequences import both, either, less, neither
+from fly_trace.control.leaf_kinds import unify
+from fly_trace.control.mismatches import refuse_mismatch
 from fly_trace.values.conversion import convert
 from fly_trace.values.math_functions import where
 from fly_trace.values.scalars import Scalar
@@ -99,14 +101,14 @@ def _choice(test: Any, a: Any, b: Any) -> Any:
         )
 
     def select(x: Any, y: Any) -> Any:
-        dtype = carried_values.unify(x, y).dtype
+        dtype = unify(x, y).dtype
         assert dtype is not None
         return where(test, convert(x, dtype), convert(y, dtype))
 
     try:
         return carried_values.merge(a, b, select)
     except carried_values.Mismatch as mismatch:
-        carried_values.refuse_mismatch(name, mismatch, "for one item", "for another")
+        refuse_mismatch(name, mismatch, "for one item", "for another")
 
 
 call.TRACED[builtins.sorted] = sorted_

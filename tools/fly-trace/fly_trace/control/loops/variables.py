@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from fly_common.errors import InputError
 
 from fly_trace.control import carried_values, in_place, object_fields, objects, weak_numbers
-from fly_trace.control.branches import dynamic, fillable, filler, made_in, shown
+from fly_trace.control.branches import dynamic
 from fly_trace.control.carried_values import Mismatch, Undefined
+from fly_trace.control.leaf_kinds import LeafKind, kind_of
+from fly_trace.control.merging import fillable, filler, made_in, shown
+from fly_trace.control.mismatches import refuse_mismatch
 from fly_trace.core import tracing
 from fly_trace.rewrite.exits import SKIP, VALUE
 
@@ -34,9 +37,9 @@ class Carried:
         self.leaves = [
             leaf for index in self.slots for leaf in carried_values.leaves(before[index])
         ]
-        self.kinds = [carried_values.kind_of(leaf) for leaf in self.leaves]
+        self.kinds = [kind_of(leaf) for leaf in self.leaves]
         for at, dtype in own.types.items():
-            self.kinds[at] = carried_values.LeafKind(dtype, self.leaves[at])
+            self.kinds[at] = LeafKind(dtype, self.leaves[at])
         self.count = count
         # Variables without a value before the loop that have one after it, and their leaves.
         self.late: dict[int, Any] = {}
@@ -98,17 +101,21 @@ class Carried:
 
     def late_values(self, builder: Builder) -> list[ir.Value]:
         """The leaves of late variables at the end of an iteration."""
-        return [carried_values.kind_of(leaf).ssa(builder, leaf) for leaf in self.late_leaves]
+        return [kind_of(leaf).ssa(builder, leaf) for leaf in self.late_leaves]
 
     def late_initial(self, builder: Builder) -> list[ir.Value]:
         """The leaves of late variables before the first iteration."""
-        return [filler(builder, carried_values.kind_of(leaf), leaf) for leaf in self.late_leaves]
+        return [filler(builder, kind_of(leaf), leaf) for leaf in self.late_leaves]
 
     def outcome(self, builder: Builder, start: list[Any], after: tuple[Any, ...]) -> list[Any]:
         """The values that an iteration passes to the next, converted to the variables' types."""
-        for index in self.containers:
-            if after[index] is start[index]:
-                in_place.kept(builder, self.before[index], shown(self.names[index]))
+        unchanged = [index for index in self.containers if after[index] is start[index]]
+        if unchanged:
+            # If the loop also changes containers in place that it does not carry yet, a condition
+            # may have been static that is dynamic once it carries them, and `unchanged` too long.
+            _check_changes(builder)
+        for index in unchanged:
+            in_place.kept(builder, self.before[index], shown(self.names[index]))
         given: list[Any] = []
 
         def leaf(_: Any, now: Any) -> Any:
@@ -125,9 +132,7 @@ class Carried:
                     objects.check_region(builder.frozen)
                 before = self.before[index]
                 mismatch.a = before if not mismatch.path else mismatch.a
-                carried_values.refuse_mismatch(
-                    name, mismatch, "before the loop", "at the end of an iteration"
-                )
+                refuse_mismatch(name, mismatch, "before the loop", "at the end of an iteration")
         values, weak = [], []
         for at, (now, kind, before) in enumerate(zip(given, self.kinds, self.leaves, strict=True)):
             try:
@@ -145,7 +150,7 @@ class Carried:
         return values
 
     def _refuse(self, before: Any, now: Any) -> NoReturn:
-        carried_values.refuse_mismatch(
+        refuse_mismatch(
             self.name_of(before),
             Mismatch(before, now),
             "before the loop",
@@ -168,7 +173,7 @@ class Carried:
         given = set(map(id, self.late_leaves))
 
         def leaf(one: Any) -> Any:
-            return carried_values.kind_of(one).made(next(late)) if id(one) in given else one
+            return kind_of(one).made(next(late)) if id(one) in given else one
 
         for index, name in enumerate(self.names):
             if index in self.slots:
@@ -190,6 +195,16 @@ class Carried:
                     f"assign {name} a value before the loop",
                 )
         return held
+
+
+def _check_changes(builder: Builder) -> None:
+    """Has the loop carry what branches within it have changed in place, if it can."""
+    try:
+        objects.check_region(builder.frozen)
+    except in_place.ContainerChanged:
+        raise
+    except InputError:
+        pass  # reported where the iteration ends, unless the loop is traced again
 
 
 def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = "") -> None:
