@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import pytest
 from fly_common.errors import InputError
+from fly_opt.emission import llvm_text
 from fly_opt.emission.llvm_text import bridge, nearest
 
 # MLIR type, bytes, struct code of its bits, the patterns that are special.
@@ -219,3 +220,16 @@ def test_halfway_is_rounded_to_even():
 def test_a_decimal_that_takes_for_ever_is_refused(literal):
     with pytest.raises(InputError, match="is too long to be read"):
         bridge(f"@g = global float {literal}\n")
+
+
+def test_both_ways_to_find_lines_with_constants_find_the_same(monkeypatch):
+    """A text without module assembly is searched in another way."""
+    pieces = ["f0x", "0x3F", "x", "f", "+", "-", "inf", "nan", "qnan", "snan", ".", "1", "9.", "%a"]
+    pieces += ["\n", "\n", " ", "float ", "bb.1", "llvm.", '"', "module asm"]
+    chance = random.Random(1)
+    for _ in range(2000):
+        text = "".join(chance.choices(pieces, k=chance.randrange(40)))
+        found = list(llvm_text._lines(text))
+        with monkeypatch.context() as patched:
+            patched.setattr(llvm_text, "_SIGN_IN_LINE", llvm_text._SIGN)
+            assert list(llvm_text._lines(text)) == found, text

@@ -44,6 +44,9 @@ _TOKEN = re.compile(
     re.VERBOSE | re.MULTILINE,
 )
 _SIGN = re.compile(r"f0x|[-+](?:inf|q?s?nan)|[0-9]\.|^module asm\n", re.MULTILINE)
+# The same without the last one. Each begins with one character that is rare: re then looks for
+# these, which takes a tenth of the time.
+_SIGN_IN_LINE = re.compile(r"x(?<=f0x)|-(?:inf|q?s?nan)|\+(?:inf|q?s?nan)|\.(?<=[0-9]\.)")
 _BITS = re.compile(r"f0x([0-9A-Fa-f]+)")
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
 _ASSEMBLY = re.compile(r'module asm\n(?:[ \t]+"[^"]*"\n?)+')
@@ -87,7 +90,8 @@ def _literals(text: str) -> str:
 def _lines(text: str) -> Iterator[tuple[int, int]]:
     """Yields the extent of each line that must be lexed; for module assembly, of all its lines."""
     end = 0
-    for sign in _SIGN.finditer(text):
+    signs = _SIGN if "module asm\n" in text else _SIGN_IN_LINE
+    for sign in signs.finditer(text):
         if sign.start() < end:
             continue
         start = text.rfind("\n", 0, sign.start()) + 1
