@@ -2,6 +2,7 @@
 runs while LLVM does."""
 
 import gc
+import importlib
 import os
 from pathlib import Path
 
@@ -17,8 +18,7 @@ def softmax(monkeypatch):
     monkeypatch.syspath_prepend(EXAMPLES)
     monkeypatch.setenv("FLY_CACHE", "off")
     monkeypatch.setenv("FLY_LLVM_IN_PROCESS", "1")
-    from row_softmax import row_softmax
-
+    row_softmax = importlib.import_module("row_softmax").row_softmax
     row_softmax._kept.clear()
     row_softmax.compile(target="gfx942")
     row_softmax._kept.clear()
