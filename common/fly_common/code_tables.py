@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from types import CodeType, FunctionType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Known = TypeVar("Known")
 
@@ -26,9 +26,10 @@ def keep(table: dict[int, Known], code: CodeType, known: Known) -> Known:
     if key not in table:
         held = id(table), key
 
-        def forget(_: object) -> None:
+        # At the end of the process, a module's names are None before its tables are freed.
+        def forget(_: object, references: dict[tuple[int, int], Any] = _references) -> None:
             table.pop(key, None)
-            _references.pop(held, None)
+            references.pop(held, None)
 
         # `weakref.finalize` takes three times as long: it keeps an order for the process's end.
         _references[held] = weakref.ref(code, forget)

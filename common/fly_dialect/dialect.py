@@ -188,10 +188,11 @@ def verify(module: ir.Module, source: str | None = None, name: str = "<stdin>") 
     failures: list[InputError] = []
     seen: set[tuple[object, ...]] = set()
     known: set[str] = set()  # ops of other dialects
+    advance = ir.WalkResult.ADVANCE
 
     def visit(op: ir.Operation) -> ir.WalkResult:
         if op.name in known and not len(op.regions):
-            return ir.WalkResult.ADVANCE
+            return advance
         op = op.operation
         try:
             if check(op, seen):
@@ -200,7 +201,7 @@ def verify(module: ir.Module, source: str | None = None, name: str = "<stdin>") 
             place = place_of(op.location, source, name)
             failures.append(InputError(f"{op.name}: {error}", place=place))
             return ir.WalkResult.INTERRUPT
-        return ir.WalkResult.ADVANCE
+        return advance
 
     module.operation.walk(visit, ir.WalkOrder.PRE_ORDER)
     if failures:

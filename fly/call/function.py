@@ -16,7 +16,7 @@ from fly_backend import choice
 from fly_common import collector
 from fly_common.environment import watcher
 from fly_common.errors import FlyError, UsageError
-from fly_common.prefetch import postponing
+from fly_common.prefetch import postpone, postponing
 from fly_common.quoting import quoted
 from fly_common.record import field, record
 from fly_dialect.handover import between_stages
@@ -313,6 +313,7 @@ class JitFunction(_Fast, HostFunction):
                 traced = f"{reached.digest} {signature}{self.trace_words}"
                 module = self._traced(given, chosen, traced, prefetch.start)
             identity = chosen.identity()
+            postpone(collector.collect_young)
             compiled = self._built(chosen, module, prefetch)
         if len(self._kept) >= MOST_KEPT:
             self._kept.pop(next(iter(self._kept)), None)

@@ -6,7 +6,7 @@ import gc
 import threading
 
 import pytest
-from fly_common.collector import paused
+from fly_common.collector import collect_young, paused
 
 
 def test_it_is_off_within_and_on_after():
@@ -51,3 +51,26 @@ def test_it_stays_off_until_the_last_thread_is_done():
     leave.set()
     thread.join()
     assert gc.isenabled()
+
+
+def test_what_is_young_is_visited_within_if_asked():
+    """Only if Python would have done so."""
+    visits = []
+
+    def note(phase: str, info: dict[str, int]) -> None:
+        visits.append(info["generation"])
+
+    gc.callbacks.append(note)
+    try:
+        with paused():
+            collect_young()
+        assert visits[:2] == [0, 0]
+        visits.clear()
+        collect_young()
+        gc.disable()
+        with paused():
+            collect_young()
+        assert not visits
+    finally:
+        gc.enable()
+        gc.callbacks.remove(note)

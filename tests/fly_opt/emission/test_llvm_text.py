@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+import re
 import struct
 from fractions import Fraction
 
 import pytest
 from fly_common.errors import InputError
+from fly_opt.emission import llvm_text
 from fly_opt.emission.llvm_text import bridge, nearest
 
 # MLIR type, bytes, struct code of its bits, the patterns that are special.
@@ -219,3 +221,29 @@ def test_halfway_is_rounded_to_even():
 def test_a_decimal_that_takes_for_ever_is_refused(literal):
     with pytest.raises(InputError, match="is too long to be read"):
         bridge(f"@g = global float {literal}\n")
+
+
+SLOW = re.compile(r"f0x|[-+](?:inf|q?s?nan)|[0-9]\.|^module asm\n", re.MULTILINE)
+ASSEMBLY = re.compile(r'module asm\n(?:[ \t]+"[^"]*"\n?)+')
+
+
+def lines_to_lex(text):
+    """With one expression for all, which says it plainly and is slow."""
+    end = 0
+    for sign in SLOW.finditer(text):
+        if sign.start() >= end:
+            start = text.rfind("\n", 0, sign.start()) + 1
+            assembly = ASSEMBLY.match(text, start)
+            line = text.find("\n", sign.start())
+            end = assembly.end() if assembly else len(text) if line < 0 else line
+            yield start, end
+
+
+def test_the_lines_with_constants_are_found():
+    pieces = ["f0x", "0x3F", "x", "f", "+", "-", "inf", "nan", "qnan", "snan", ".", "1", "9.", "%a"]
+    pieces += ["\n", "\n", "\n", " ", "float ", "bb.1", "llvm.", "module asm"]
+    pieces += ["\nmodule asm\n", 'module asm\n "a 1.5"\n', ' "b"\n', '\t"2.5 f0x"\n']
+    chance = random.Random(1)
+    for _ in range(5000):
+        text = "".join(chance.choices(pieces, k=chance.randrange(40)))
+        assert list(llvm_text._lines(text)) == list(lines_to_lex(text)), text

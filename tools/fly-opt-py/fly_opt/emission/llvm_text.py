@@ -43,7 +43,10 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.MULTILINE,
 )
-_SIGN = re.compile(r"f0x|[-+](?:inf|q?s?nan)|[0-9]\.|^module asm\n", re.MULTILINE)
+# What a line to lex contains: `f0x`, a special value, or a digit and a point. Each alternative
+# begins with a rare character: re then looks for these, which takes a tenth of the time.
+_SIGN = re.compile(r"x(?<=f0x)|-(?:inf|q?s?nan)|\+(?:inf|q?s?nan)|\.(?<=[0-9]\.)")
+_START_OF_ASSEMBLY = re.compile(r"module asm\n(?<=^module asm\n)", re.MULTILINE)
 _BITS = re.compile(r"f0x([0-9A-Fa-f]+)")
 _DECIMAL = re.compile(r"[-+]?[0-9]+\.[0-9]*(?:[eE][-+]?[0-9]+)?")
 _ASSEMBLY = re.compile(r'module asm\n(?:[ \t]+"[^"]*"\n?)+')
@@ -87,14 +90,15 @@ def _literals(text: str) -> str:
 def _lines(text: str) -> Iterator[tuple[int, int]]:
     """Yields the extent of each line that must be lexed; for module assembly, of all its lines."""
     end = 0
-    for sign in _SIGN.finditer(text):
-        if sign.start() < end:
+    found = [*_START_OF_ASSEMBLY.finditer(text), *_SIGN.finditer(text)]
+    for sign in sorted(one.start() for one in found):
+        if sign < end:
             continue
-        start = text.rfind("\n", 0, sign.start()) + 1
+        start = text.rfind("\n", 0, sign) + 1
         if assembly := _ASSEMBLY.match(text, start):
             end = assembly.end()
         else:
-            end = text.find("\n", sign.start())
+            end = text.find("\n", sign)
             end = len(text) if end < 0 else end
         yield start, end
 

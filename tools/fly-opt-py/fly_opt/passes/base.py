@@ -39,11 +39,15 @@ _WORD = re.compile(r'(?:[^\s"]|"[^"]*")+')
 @record
 class Pass:
     """A transformation of one operation in place. `builds` are MLIR's dialects whose operations it
-    builds, if no backend and no module has them loaded: as dependent dialects in MLIR."""
+    builds, if no backend and no module has them loaded: as dependent dialects in MLIR. `only_with`
+    are parts of names: where a backend's pipeline gets a text that contains none of them, the pass
+    changes nothing and rejects nothing, since no pass before it makes what has such a name. Empty
+    if there are no such names."""
 
     name: ClassVar[str]
     anchor: ClassVar[str] = "builtin.module"
     builds: ClassVar[tuple[str, ...]] = ()
+    only_with: ClassVar[tuple[str, ...]] = ()
 
     def run(self, op: ir.Operation) -> bool | None:
         """Transforms `op` (an `ir.Operation` named `anchor`). InputError if it can't. May return

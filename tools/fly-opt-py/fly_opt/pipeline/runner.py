@@ -111,7 +111,9 @@ def run(pipeline: Nest, module: ir.Module, source: Source, observer: Observer) -
                 _run_upstream(anchors, step, module, source)
 
 
-def run_quickly(pipeline: Nest, module: ir.Module, is_known: bool = False) -> None:
+def run_quickly(
+    pipeline: Nest, module: ir.Module, is_known: bool = False, text: str | None = None
+) -> None:
     """Does to a module what `run` does, if no pass rejects it. Whatever is raised otherwise, `run`
     has the message for it, of the module as it was.
 
@@ -119,14 +121,17 @@ def run_quickly(pipeline: Nest, module: ir.Module, is_known: bool = False) -> No
     the end; not between passes in Python, which are not harmed by what is not valid. With
     `is_known`, a backend's own pipeline, it is not verified between MLIR's passes either, which
     takes half as long as such a pass. One that somebody writes may have passes that do not go
-    together, and MLIR's may crash on what is not valid.
+    together, and MLIR's may crash on what is not valid. With `text` too, the module's, passes that
+    would find nothing (`Pass.only_with`) do not look: each would visit all operations.
     """
+    names = text if is_known and text and _is_plain(pipeline) else None
     _load_dialects(pipeline, module.context)
     is_doubtful = is_unverified = False  # since a pass in Python; since one of MLIR's
     for ours, row in _rows(pipeline):
         if ours:
             for anchors, step in row:
-                is_doubtful |= _changes(anchors, step, module)
+                if names is None or _may_act(step, names):
+                    is_doubtful |= _changes(anchors, step, module)
             continue
         if is_doubtful:
             module.operation.verify()
@@ -137,6 +142,19 @@ def run_quickly(pipeline: Nest, module: ir.Module, is_known: bool = False) -> No
         is_unverified = is_known
     if is_doubtful or is_unverified:
         module.operation.verify()
+
+
+def _may_act(step: Step, text: str) -> bool:
+    """Whether a pass may have something to do. A backslash may be part of any name."""
+    words = registry.load(step).only_with
+    return not words or "\\" in text or any(word in text for word in words)
+
+
+@lru_cache(maxsize=64)
+def _is_plain(pipeline: Nest) -> bool:
+    """Whether all passes are this project's, or MLIR's: others may make what has any name."""
+    homes = (registry.home(step.name) for _, step in place_steps(pipeline))
+    return all(home is None or home.partition(".")[0] == "fly_opt" for home in homes)
 
 
 def warm(pipeline: Nest, context: ir.Context) -> None:

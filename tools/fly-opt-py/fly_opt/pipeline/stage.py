@@ -77,7 +77,9 @@ def run(
             raise _not_text(error, name) from None
         try:
             is_watched = observer.is_watching or bool(active())
-            if is_watched or not _is_done_quickly(pipeline, module, options):
+            # MLIR's text has the same names and says each place once.
+            names = offered.printed if offered else text
+            if is_watched or not _is_done_quickly(pipeline, module, options, names):
                 module = module if is_watched else fly_text.read(text, context, name)
                 runner.run(pipeline, module, origin, observer)
             if pipeline.elements[-1:] == (Step(EMIT_LLVM),):
@@ -102,12 +104,12 @@ def run(
             raise _not_text(error, name) from None
 
 
-def _is_done_quickly(pipeline: Nest, module: ir.Module, options: Options) -> bool:
+def _is_done_quickly(pipeline: Nest, module: ir.Module, options: Options, text: str) -> bool:
     """Runs a pipeline; False if a pass raises something, whatever it is."""
     from fly_opt.pipeline import runner
 
     try:
-        runner.run_quickly(pipeline, module, is_known=_compiles(options))
+        runner.run_quickly(pipeline, module, is_known=_compiles(options), text=text)
     except Exception:
         return False
     return True

@@ -22,6 +22,7 @@ class LowerPrints(Pass):
     """Replaces fly.print by reports to the host. asserts=false leaves asserts out."""
 
     name: ClassVar[str] = "fly-lower-prints"
+    only_with: ClassVar[tuple[str, ...]] = ("print",)
 
     asserts: bool = True
 

@@ -24,6 +24,7 @@ class IntSwizzleSimplify(Pass):
     """
 
     name: ClassVar[str] = "fly-int-swizzle-simplify"
+    only_with: ClassVar[tuple[str, ...]] = ("xor", "S<", "swizzle")
 
     def run(self, op: ir.Operation) -> bool:
         divisibility, builder = Divisibility(), Builder()

@@ -29,6 +29,7 @@ class ConvertAtomCalls(Pass):
     """
 
     name: ClassVar[str] = "fly-convert-atom-call-to-ssa-form"
+    only_with: ClassVar[tuple[str, ...]] = ("copy", "gemm", "atom")
 
     def run(self, op: ir.Operation) -> bool:
         pointers: dict[ir.Value, ir.Value] = {}  # view → its pointer

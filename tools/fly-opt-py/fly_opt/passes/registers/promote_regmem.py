@@ -28,6 +28,7 @@ class PromoteRegmem(Pass):
     """
 
     name: ClassVar[str] = "fly-promote-regmem-to-vectorssa"
+    only_with: ClassVar[tuple[str, ...]] = ("register",)
 
     pieces: bool = False
 

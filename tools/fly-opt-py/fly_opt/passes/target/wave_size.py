@@ -29,6 +29,7 @@ class FoldWaveSize(Pass):
     """
 
     name: ClassVar[str] = "fly-fold-wave-size"
+    only_with: ClassVar[tuple[str, ...]] = ("subgroup_size", "ofWaves")
 
     def run(self, op: ir.Operation) -> bool:
         from fly_dialect.bindings import ir
@@ -85,6 +86,7 @@ class CheckShuffles(Pass):
     """
 
     name: ClassVar[str] = "fly-check-shuffles"
+    only_with: ClassVar[tuple[str, ...]] = ("shuffle",)
 
     def run(self, op: ir.Operation) -> bool:
         from fly_dialect.bindings import ir

@@ -23,6 +23,7 @@ class ClusterAttribute(Pass):
     """
 
     name: ClassVar[str] = "fly-rocdl-cluster-attr"
+    only_with: ClassVar[tuple[str, ...]] = ("cluster_dims",)
     anchor: ClassVar[str] = "gpu.module"
 
     def run(self, op: ir.Operation) -> bool:

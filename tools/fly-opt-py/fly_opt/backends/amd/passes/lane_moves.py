@@ -45,6 +45,7 @@ class LaneMoves(Pass):
     """
 
     name: ClassVar[str] = "fly-rocdl-lane-moves"
+    only_with: ClassVar[tuple[str, ...]] = ("lane_move",)
 
     def run(self, op: ir.Operation) -> bool:
         target = target_of(op)
