@@ -15,7 +15,7 @@ from fly_llc import Options, compile
 from fly_llc.backends.amd import hoisting
 from fly_llc.codegen import defects, ir_defects, llc
 
-from . import random_flow
+from . import random_flow, test_defects
 from .woven import CASES, ir
 
 CHIPS = ("gfx90a", "gfx942", "gfx950", "gfx1100", "gfx1201", "gfx1250")
@@ -263,3 +263,12 @@ def test_random_control_flow(seed, llvm, tmp_path):
     assert wrong
     assert all(hoisting.may_occur(flow.function(given, name)) for name in wrong)
     assert not flow.differing(expected, flow.results(flow.structurized(mended)))
+
+
+def test_a_module_that_both_kinds_of_defects_strike():
+    """The machine pass is left out of the run that starts at the other pass's place."""
+    function = re.search(rb"^define .*?^\}\n", test_defects.selects("gfx942"), re.M | re.S)
+    assert function
+    both = hoists("gfx942") + function[0]
+    made = compile(both, Options(emit="asm"))
+    assert test_defects.KEPT["asm"].search(made)

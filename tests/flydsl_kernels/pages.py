@@ -10,6 +10,7 @@ from flydsl_kernels.case import DTYPES, Comparison, case, random
 from flydsl_kernels.paged import FP8
 
 PAGE = 1024
+RACE = "a wave stores its largest score where others still read a query's scale"
 DECODE, WINDOW = "attention/pa_decode_fp8.py", "attention/pa_decode_swa.py"
 METADATA, TUNING = "attention/pa_metadata.py", "attention/pa_metadata_tuning.py"
 
@@ -117,11 +118,12 @@ def whole(**given: object) -> Iterator[Comparison]:
     yield near(problem.launched(), problem.wanted())
 
 
-@case("pa_decode_swa window 100", WINDOW, window=100, parts=2, lengths=[1100, 57])
-@case("pa_decode_swa fused", WINDOW, window=63, parts=1, lengths=[200, 1024])
+@case("pa_decode_swa window 100", WINDOW, race=RACE, window=100, parts=2, lengths=[1100, 57])
+@case("pa_decode_swa fused", WINDOW, race=RACE, window=63, parts=1, lengths=[200, 1024])
 @case(
     "pa_decode_swa window 600 three tokens",
     WINDOW,
+    race=RACE,
     window=600,
     parts=4,
     lengths=[1500, 300],

@@ -30,7 +30,9 @@ class Source:
         """Returns the same module as MIR at a point."""
         from fly_llc.codegen.resume import readable
 
-        return replace(self, data=readable(mir), resume=point)
+        # A pass on LLVM IR where `ir_defects` lets llc start is behind this point.
+        flags = tuple(one for one in self.flags if not one.startswith("-start-before="))
+        return replace(self, data=readable(mir), resume=point, flags=flags)
 
 
 def prepare(data: bytes, options: Options, name: str) -> Source:
