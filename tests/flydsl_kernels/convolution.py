@@ -51,6 +51,34 @@ def conv3d(size: Any, kernel: Any, padding: Any = 0, stride: int = 1) -> Iterato
     yield Comparison("y", y, wanted, 0.06, 0.02)
 
 
+@case("conv3d autotuned", "conv/conv3d_autotune.py", target="gfx950")
+def autotuned() -> Iterator[Comparison]:
+    """Measures tiles, one of which the kernel refuses, and keeps the fastest for the next call."""
+    import os
+    import tempfile
+
+    from kernels.conv.conv3d_autotune import autotune_conv3d
+    from kernels.conv.conv3d_implicit import conv3d_implicit
+
+    x, weight = random(1, 16, 2, 5, 9, dtype=BF16), random(40, 16, 1, 3, 3, seed=1, dtype=BF16)
+    tiles, made = [(64, 64, 2, 2), (48, 64, 2, 2), (64, 128, 1, 4)], {}
+
+    def run(tile: tuple[int, ...]) -> torch.Tensor:
+        made[tile] = conv3d_implicit(x, weight, padding=(0, 1, 1), tile=tile)
+        return made[tile]
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["FLYDSL_AUTOTUNE_CACHE_DIR"] = folder
+        given = ("bf16", (1, 16, 2, 5, 9, 40), "bf16", tiles, x.device)
+        chosen = autotune_conv3d(*given, run, warmup=1, rep=1)
+        again = autotune_conv3d(*given, lambda tile: 1 / 0)
+    wanted = functional.conv3d(x.float(), weight.float(), padding=(0, 1, 1))
+    yield Comparison("chosen again", torch.tensor(again), torch.tensor(chosen))
+    yield Comparison("tiles that ran", torch.tensor(sorted(made)), torch.tensor(sorted(tiles[::2])))
+    for y in made.values():
+        yield Comparison("y", y, wanted, 0.06, 0.02)
+
+
 @case(
     "conv3d_fp8 128ch 1x1x1",
     "conv/conv3d_implicit_fp8.py",

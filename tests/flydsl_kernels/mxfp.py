@@ -65,6 +65,15 @@ def rounded(x: torch.Tensor, kind: str) -> torch.Tensor:
     activation="fp8",
 )
 @case("mxfp_moe gemm1 a4w4 128 rows", GEMM1, target="gfx950", tokens=90, rows=128)
+@case(
+    "mxfp_moe gemm1 a4w4 128 rows of 256",
+    GEMM1,
+    target="gfx950",
+    defect="multiplies two tiles of K, where K = 256 has one",
+    tokens=90,
+    rows=128,
+    width=256,
+)
 def gemm1(
     tokens: int, rows: int, width: int = 512, activation: str = "fp4", inline: bool = False
 ) -> Iterator[Comparison]:

@@ -59,6 +59,7 @@ def layernorm(rows: int, columns: int, dtype: str) -> Iterator[Comparison]:
 
 
 @case("layernorm_bwd f32 3x600", "norm/layernorm_kernel.py", rows=3, columns=600, dtype="f32")
+@case("layernorm_bwd bf16 2x4096", "norm/layernorm_kernel.py", rows=2, columns=4096, dtype="bf16")
 def layernorm_bwd(rows: int, columns: int, dtype: str) -> Iterator[Comparison]:
     from kernels.norm.layernorm_kernel import build_layernorm_bwd_module
 
@@ -71,7 +72,7 @@ def layernorm_bwd(rows: int, columns: int, dtype: str) -> Iterator[Comparison]:
     build_layernorm_bwd_module(columns, dtype)(*map(pointer, given), rows)
     fine, scale, shift = (one.double().requires_grad_() for one in (x, gamma, torch.zeros(columns)))
     functional.layer_norm(fine, (columns,), scale, shift, 1e-5).backward(dy.double())
-    yield Comparison("dx", dx, fine.grad, 1e-4, 1e-4)
+    yield Comparison("dx", dx, fine.grad, *((1e-4, 1e-4) if dtype == "f32" else CLOSE[dtype]))
     yield Comparison("dgamma", dgamma, scale.grad, 1e-4, 1e-4)
     yield Comparison("dbeta", dbeta, shift.grad, 1e-4, 1e-4)
 

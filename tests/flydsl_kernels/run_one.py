@@ -34,6 +34,8 @@ MODULES = (
     "mega",
     "mixed",
     "mxfp",
+    "pages",
+    "cdna5_moe",
 )
 
 
