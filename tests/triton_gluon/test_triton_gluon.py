@@ -49,7 +49,10 @@ def test_table(script) -> None:
     cases = [Case(f"g {n}", "g", "file", "function") for n in range(3)]
     found = [
         {"plain": ("right", ""), "strict": ("right", "")},
-        {"plain": ("right", ""), "strict": ("compiles", "a race; kernel k pc 0x4")},
+        {
+            "plain": ("right", ""),
+            "strict": ("compiles", "a race: it is loaded by pc 0x4 'x' (/a.py:3); kernel k"),
+        },
         {"plain": ("compiles", "no | such"), "strict": ("compiles", "no | such")},
     ]
     heads, *lines = script.table(list(zip(cases, found, strict=True)))
