@@ -12,7 +12,7 @@ class Case:
     """A call of an example's own host function, which launches its kernels.
 
     `group`: a row of the table. `own`: the example's own check, which is torch's arithmetic, is the
-    only one. `reason`: why it is not right, where that is known."""
+    only one."""
 
     name: str
     group: str
@@ -20,11 +20,6 @@ class Case:
     function: str
     parameters: dict[str, Any] = field(default_factory=dict)
     own: bool = False
-    reason: str = ""
-
-
-CLUSTERS = "the emulator refuses clusters of workgroups"
-BARRIERS = "the emulator refuses barriers in LDS (`ds_atomic_barrier_arrive`)"
 
 
 def _named(group: str, parameters: dict[str, Any], *varied: str) -> str:
@@ -78,12 +73,12 @@ def products() -> Iterator[Case]:
         label = f"{group} warp-specialized"
         varied = ("PERSISTENT", "TRANSPOSE_B", "M", "N", "K", "NUM_TOTAL_WARPS")
         test = "test_runtime_gemm_tdm_warp_specialized"
-        yield Case(_named(label, given, *varied), label, file, test, given, reason=BARRIERS)
+        yield Case(_named(label, given, *varied), label, file, test, given)
     given = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 256, "NUM_BUFFERS": 2, "TRANSPOSE_B": True}
     given |= {"PERSISTENT": True, "M": 256, "N": 128, "K": 512, "NUM_TOTAL_WARPS": 12}
     test = "test_runtime_gemm_tdm_warp_specialized_subtiled"
     label = f"{group} warp-specialized"
-    yield Case(f"{label} subtiled", label, file, test, given, reason=BARRIERS)
+    yield Case(f"{label} subtiled", label, file, test, given)
     for ctas in ([2, 1], [2, 2]):
         given = {"M": 64 * ctas[0], "N": 64 * ctas[1], "K": 256, "ctas_per_cga": ctas} | tile
         given |= {"NUM_BUFFERS": 2, "TRANSPOSE_B": False, "PERSISTENT": False, "PREFETCH": False}
@@ -91,7 +86,7 @@ def products() -> Iterator[Case]:
         label = f"{group} clusters"
         test = "test_runtime_gemm_tdm_pipelined_multi_cta"
         name = _named(label, given, "ctas_per_cga")
-        yield Case(name, label, file, test, given, reason=CLUSTERS)
+        yield Case(name, label, file, test, given)
 
 
 def stream_k() -> Iterator[Case]:
@@ -215,10 +210,7 @@ def scaled_attention() -> Iterator[Case]:
         name = _named(f"{label} {kind} {queries}x{many} {heads[0]}/{heads[1]}", given,
                       "pipelined", "pingpong")  # fmt: skip
         test = f"test_{'block' if block else 'global'}_scaled_attn_fwd"
-        # Many queries of one head: parts of the keys are for the workgroups of a cluster.
-        clusters = heads[0] > heads[1] == 1 and queries == 1 and kind == "e4m3"
-        reason = CLUSTERS if clusters else ""
-        yield Case(name, label, f"{group}_cdna5", test, given, reason=reason)
+        yield Case(name, label, f"{group}_cdna5", test, given)
 
 
 def experts() -> Iterator[Case]:

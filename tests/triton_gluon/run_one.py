@@ -4,7 +4,8 @@
 
 The last line is `stage STAGE`: what the case has passed (none, imports, compiles, runs, right),
 followed by `: reason` unless it is right. Each launch of a kernel with a reference (`references`)
-is compared with it; then the example's own check judges too.
+is compared with it; then the example's own check judges too. The reason why a case is not right
+names instructions that LLVM has left out of its kernels.
 """
 
 import importlib
@@ -15,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from triton_gluon import cases, references, stand_in
+from triton_gluon import assembly, cases, references, stand_in
 
 EXAMPLES = "third_party/amd/python/examples/gluon"
 STAGES = ("none", "imports", "compiles", "runs", "right")
@@ -33,24 +34,31 @@ def named_arguments(kernel, arguments, named):
     return values
 
 
-def watch(compared):
-    """Compares each launch of a kernel that has a reference."""
+def watch(compared, broken):
+    """Compares each launch of a kernel that has a reference, and adds to `broken` what LLVM has
+    left out of any kernel."""
     import torch
     from triton.runtime.jit import JITFunction
 
     plain = JITFunction.run
 
+    def missing(kernel):
+        return [f"`{one}` in {kernel.name}" for one in assembly.left_out(kernel.asm["amdgcn"])]
+
     def run(self, *arguments, grid, warmup, **named):
         name = self.fn.__name__
         reference = references.KERNELS.get(name)
         if reference is None or warmup:
-            return plain(self, *arguments, grid=grid, warmup=warmup, **named)
+            kernel = plain(self, *arguments, grid=grid, warmup=warmup, **named)
+            broken.extend(missing(kernel))
+            return kernel
         after = named_arguments(self, arguments, named)
         before = {
             key: value.clone() if isinstance(value, torch.Tensor) else value
             for key, value in after.items()
         }
         kernel = plain(self, *arguments, grid=grid, warmup=warmup, **named)
+        broken.extend(missing(kernel))
         compared.append(name)
         for error in reference(before, after):
             raise Wrong(f"{name}: {error}")
@@ -80,13 +88,13 @@ def said(error):
 
 def run(checkout: Path, case) -> tuple[str, str]:
     """The stage that the case passed, and why no further."""
-    stage, compared = "none", []
+    stage, compared, broken = "none", [], []
     sys.path[:0] = [str(checkout / EXAMPLES), str(checkout / "python/triton_kernels")]
     try:
         module = importlib.import_module(case.file)
         stage = "imports"
         stand_in.complete(module)
-        watch(compared)
+        watch(compared, broken)
         for name in references.HOST:
             if hasattr(module, name):
                 observe(module, name, compared)
@@ -96,6 +104,9 @@ def run(checkout: Path, case) -> tuple[str, str]:
     except Exception as error:
         traceback.print_exc(file=sys.stdout)
         told = said(error)
+        if broken:
+            copies = ", ".join(dict.fromkeys(broken))
+            told = f"LLVM has left an instruction out: {copies} ({told.rstrip(': ')})"
         if compared and isinstance(error, AssertionError) and not str(error):
             # The tests of results say what differs; those of the code that Triton made do not.
             line = traceback.extract_tb(error.__traceback__)[-1].line

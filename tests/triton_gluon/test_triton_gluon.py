@@ -49,18 +49,43 @@ def test_table(script) -> None:
     cases = [Case(f"g {n}", "g", "file", "function") for n in range(3)]
     found = [
         {"plain": ("right", ""), "strict": ("right", "")},
-        {"plain": ("right", ""), "strict": ("compiles", "a race")},
+        {
+            "plain": ("right", ""),
+            "strict": ("compiles", "a race: it is loaded by pc 0x4 'x' (/a.py:3); kernel k"),
+        },
         {"plain": ("compiles", "no | such"), "strict": ("compiles", "no | such")},
     ]
     heads, *lines = script.table(list(zip(cases, found, strict=True)))
     assert heads.startswith(
-        "| example | configurations | compiles | runs | right | right, strict |"
+        "| example | configurations | compiles | runs | right | run in strict mode | right |"
     )
     assert lines == [
-        "|---|---|---|---|---|---|---|",
-        "| g | 3 | 3 | 2 | 2 | 1 | a race; no / such |",
-        "| all | 3 | 3 | 2 | 2 | 1 |  |",
+        "|---|---|---|---|---|---|---|---|",
+        "| g | 3 | 3 | 2 | 2 | 3 | 1 | strict: a race; no / such; strict: no / such |",
+        "| all | 3 | 3 | 2 | 2 | 3 | 1 |  |",
     ]
+
+
+def test_results_are_kept(script, tmp_path) -> None:
+    """The last line of a case and mode counts, and one that was cut off does not."""
+    file = tmp_path / "results"
+    assert script.kept(None) == script.kept(file) == {}
+    lines = [
+        '{"case": "a", "mode": "plain", "stage": "runs", "reason": "x"}',
+        '{"case": "a", "mode": "strict", "stage": "compiles", "reason": "y"}',
+        '{"case": "a", "mode": "plain", "stage": "right", "reason": ""}',
+        '{"case": "b", "mo',
+    ]
+    file.write_text("\n".join(lines))
+    assert script.kept(file) == {"a": {"plain": ("right", ""), "strict": ("compiles", "y")}}
+
+
+def test_a_copy_that_llvm_has_left_out_is_found() -> None:
+    from triton_gluon.assembly import left_out
+
+    text = "\tv_mov_b32_e32 v3, s0\n\t ; illegal copy v[22:25] to s[0:3]\n\ts_mov_b32 s1, s33\n"
+    assert left_out(text) == ["illegal copy v[22:25] to s[0:3]"]
+    assert left_out("\t; %bb.1:\n") == []
 
 
 def test_what_is_no_checkout_is_refused(tmp_path) -> None:

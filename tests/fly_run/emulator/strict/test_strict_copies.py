@@ -74,3 +74,15 @@ def test_right(body: str) -> None:
 def test_wrong(body: str, message: str) -> None:
     with pytest.raises(Fault, match=message):
         execute(body)
+
+
+@pytest.mark.parametrize("scales", ["v48, 0", "0, v48", "v48, v49"])
+def test_no_source_says_what_a_constant_scale_is(scales: str) -> None:
+    body = "".join(f"  v_mov_b32 v{number}, 0\n" for number in range(50))
+    shape = "v[0:7], v[8:23], v[24:39], v[40:47]"
+    body += f"  v_wmma_scale_f32_16x16x128_f8f6f4 {shape}, {scales}"
+    if scales == "v48, v49":
+        execute(body)
+        return
+    with pytest.raises(Fault, match="no public source specifies what the constant 0"):
+        execute(body)

@@ -5,8 +5,9 @@ Two instructions in one encoding: the first half loads the scales. A lane of A's
 a row: a byte for each 32 k, four in a register (`scale16`: for each 16 k, eight in two). The rows
 are in lanes 0 to 15, or in lanes 16 to 31 (MATRIX_SCALE_ROW1); those of 32 rows in all lanes. B's
 are alike. The constant 0 in place of scales stands for ones: so Triton's examples and tests
-multiply matrices of which one has no scales. A product of 32 rows is one of its first 16 rows,
-in the lower halves of A's and D's registers, and one of the others.
+multiply matrices of which one has no scales, but no other source says so (`strict.unspecified`). A
+product of 32 rows is one of its first 16 rows, in the lower halves of A's and D's registers, and
+one of the others.
 
 Sources: LLVM's definitions; FlyDSL's atoms for gfx1250 and its tests, rocjitsu's mma/layout.h for
 the layouts. Without scales, matrices whose formats differ in width have the layout of those with

@@ -111,7 +111,7 @@ class Strict:
         self._groups.clear()
 
     def before(self, wave: WaveView, instruction: Instruction) -> None:
-        if wave.mode and (open_question := unspecified.question(instruction.mnemonic, wave.mode)):
+        if open_question := unspecified.question(instruction, wave.mode):
             message = f"no public source specifies {open_question}"
             hint = "see 'Unspecified behavior' in docs/emulator.md for what the emulator does"
             raise self._report.fault(wave, instruction, message, hint)

@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from fly_run.emulator.isa.instruction import Immediate, Instruction
+from fly_run.emulator.isa.matrix import SCALED
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 
 
@@ -35,8 +37,18 @@ QUESTIONS = (
 )
 
 
-def question(mnemonic: str, mode: int) -> str | None:
+SCALE = "what the constant 0 in place of a matrix's scales stands for, 1 or 2^-127"
+
+
+def question(instruction: Instruction, mode: int) -> str | None:
     """Returns what is unspecified about an instruction under this MODE, None for nothing."""
+    mnemonic = instruction.mnemonic
+    if mnemonic.startswith(SCALED):
+        scales = instruction.operands[4:6]
+        # Any other constant is refused before anything runs.
+        return SCALE if any(isinstance(one, Immediate) for one in scales) else None
+    if not mode:
+        return None
     for one in QUESTIONS:
         if mode & one.mode and one.mnemonics.fullmatch(mnemonic):
             return one.text
