@@ -133,6 +133,7 @@ ELSEWHERE = {
     "flydsl_algebra",
     "flydsl_tiles",
     "kernel_calls",
+    "kernel_compile_time",
     "kernel_costs",
     "kernel_inputs",
     "kernel_times",

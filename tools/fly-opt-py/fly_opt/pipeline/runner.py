@@ -153,7 +153,8 @@ def _may_act(step: Step, text: str) -> bool:
 @lru_cache(maxsize=64)
 def _is_plain(pipeline: Nest) -> bool:
     """Whether all passes are this project's, or MLIR's: others may make what has any name."""
-    homes = (registry.home(step.name) for _, step in place_steps(pipeline))
+    names = (step.name for _, step in place_steps(pipeline))
+    homes = (registry.home(name) for name in names if name not in registry.EMISSIONS)
     return all(home is None or home.partition(".")[0] == "fly_opt" for home in homes)
 
 
