@@ -16,7 +16,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median, quantiles
 from typing import Any, NamedTuple
@@ -95,12 +95,12 @@ OTHERS = tuple(
 PRODUCTS = (*SQUARES, *FORMS, *OTHERS)
 
 
-def prepare(folder: Path) -> None:
+def prepare(folder: Path, products: Sequence[Product] = PRODUCTS) -> None:
     """Writes an image for each plan, and cases.json."""
     folder.mkdir(parents=True, exist_ok=True)
     rows, files = [], {}
     with patch.dict(os.environ, FLY_TARGET="sm_90a"):
-        for product in PRODUCTS:
+        for product in products:
             kind = TYPES[product.kind]
             inputs = product.operands(lambda *shape, kind=kind: torch.empty(shape, dtype=kind))
             compiled, arguments = recorded(product, inputs)  # type: ignore[arg-type]

@@ -11,7 +11,6 @@ The kernels are compiled for sm_90a, with the plan for its shared memory.
 from __future__ import annotations
 
 import json
-import os
 import sys
 from pathlib import Path
 from statistics import median, quantiles
@@ -20,7 +19,8 @@ from unittest.mock import patch
 
 import torch
 
-from h200.library import _argument, recorded
+from h200 import products
+from h200.library import _argument
 from h200.products import TYPES, Product, error, seconds
 from h200.sections import commands
 
@@ -38,19 +38,8 @@ def prepare(folder: Path) -> None:
     """Writes an image for each plan, and cases.json."""
     from fly.kernels.gemm import matrix_product
 
-    folder.mkdir(parents=True, exist_ok=True)
-    rows, files = [], {}
-    by_warps = patch.object(matrix_product, "multiplies", lambda *_: False)
-    with patch.dict(os.environ, FLY_TARGET="sm_90a"), by_warps:
-        for product in PRODUCTS:
-            kind = TYPES[product.kind]
-            inputs = product.operands(lambda *shape, kind=kind: torch.empty(shape, dtype=kind))
-            compiled, arguments = recorded(product, inputs)  # type: ignore[arg-type]
-            file = files.setdefault(compiled.image.digest, f"{len(files)}.image")
-            compiled.save(folder / file)
-            rows.append({"name": product.name, "file": file, "arguments": arguments})
-            print(product.name, file, flush=True)
-    (folder / "cases.json").write_text(json.dumps(rows, indent=1))
+    with patch.object(matrix_product, "multiplies", lambda *_: False):
+        products.prepare(folder, PRODUCTS)
 
 
 def measure(folder: Path) -> list[dict[str, Any]]:
