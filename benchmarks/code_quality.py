@@ -167,7 +167,8 @@ def report(table: dict[str, dict[str, dict[str, int]]]) -> int:
             print(f"{kernel:32}{system:8}{cells}")
     if same:
         print(f"{same} counts are more than 5 % above FlyDSL's, but not with the same LLVM")
-    print(f"{worse} counts are more than 5 % above FlyDSL's" if worse else "no other is above")
+    none = "no other is" if same else "none is"
+    print(f"{worse} counts are" if worse else none, "more than 5 % above FlyDSL's")
     return worse
 
 
