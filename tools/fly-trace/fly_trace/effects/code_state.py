@@ -25,7 +25,11 @@ def _function_children(value: Any) -> Members:
 
 
 def _named(value: Any) -> Members:
-    """The global variables that a function names, and the attributes of modules among them."""
+    """The global variables that a function names, and the attributes of modules among them. Those
+    of this project's functions are not followed: they hold no objects of the user's, but lead to
+    most of the project."""
+    if user_code.is_own(value.__module__):
+        return
     names = user_code.names_of(code_of(value))
     space = value.__globals__
     for name in names:
@@ -119,6 +123,8 @@ def _write_class(value: type, state: dict[str, Any]) -> None:
 
 
 def _class_children(value: type) -> Members:
+    if user_code.is_own(value.__module__):
+        return
     for name, item in vars(value).items():
         if name not in user_code.CLASS_MACHINERY:
             yield f"{value.__name__}.{name}", item
