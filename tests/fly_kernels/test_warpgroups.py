@@ -18,7 +18,7 @@ from fly.kernels import (
     matmul,
     moe,
 )
-from fly.kernels.gemm import matrix_product, warpgroup_plans
+from fly.kernels.gemm import matrix_product, warpgroup_plans, warpgroup_schedule
 
 BF16, F16, F32, FP8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
 
@@ -344,6 +344,39 @@ def test_groups_of_rows(ends, k, n, columns, options, tile, monkeypatch):
     starts = (0, *ends[:-1])
     parts = [
         (a[i:j].double(), b[g].double()) for g, (i, j) in enumerate(zip(starts, ends, strict=True))
+    ]
+    exact = torch.cat([x @ y for x, y in parts])
+    size = torch.cat([x.abs() @ y.abs() for x, y in parts])
+    judged(found, exact.relu() if "activation" in options else exact, size, BF16)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("blocks", "ends", "k", "n", "tile", "options"),
+    [
+        (3, (0, 130, 130, 300), 264, 264, (128, 128), {"activation": "relu"}),
+        (3, (5, 201), 330, 41, (64, 128), {}),  # rows that TMA can't store
+        (5, (0, 0, 5, 90), 500, 136, (64, 256), {"out_dtype": F32}),
+        (7, (100, 210), 700, 296, (128, 256), {}),
+        (40, (3, 60), 520, 24, (128, 128), {}),  # fewer steps than blocks
+    ],
+)
+def test_tiles_of_groups_that_are_divided(blocks, ends, k, n, tile, options, monkeypatch):
+    """The last turn's tiles, in parts of steps along K."""
+    monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
+    monkeypatch.setattr(warpgroup_schedule, "PART_STEPS", 0)
+    monkeypatch.setattr(
+        warpgroup_plans,
+        "_grouped",
+        lambda made, _: made._replace(grouped=True, least=1, blocks=blocks),
+    )
+    warpgroup_plans._plan.cache_clear()
+    a, b = operand((ends[-1], k), BF16, True), operand((len(ends), k, n), BF16, True)
+    found = grouped_matmul(a, b, torch.tensor(ends, dtype=torch.int32), **options)
+    warpgroup_plans._plan.cache_clear()
+    parts = [
+        (a[i:j].double(), b[g].double())
+        for g, (i, j) in enumerate(zip((0, *ends[:-1]), ends, strict=True))
     ]
     exact = torch.cat([x @ y for x, y in parts])
     size = torch.cat([x.abs() @ y.abs() for x, y in parts])

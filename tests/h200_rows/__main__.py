@@ -20,8 +20,16 @@ from h200.row_widths import exact, wrong
 WIDTHS = (520, 1000, 1024, 2040, 4000, 4096, 6000, 8184, 12000, 16376, 24008, 32760, 40000)
 KERNELS = ("layer_norm_backward", "rms_norm_backward", "softmax_backward", "rms_norm")
 # Query heads, heads of keys, elements of a head, keys of a page.
-DECODED = ((8, 8, 64, 16), (8, 2, 128, 16), (16, 2, 128, 7), (6, 2, 32, 3), (4, 1, 256, 16))
-SEQUENCES, PAGES = 5, 40
+DECODED = (
+    (8, 8, 64, 16),
+    (8, 2, 128, 16),
+    (16, 2, 128, 7),
+    (6, 2, 32, 3),
+    (4, 1, 256, 16),
+    (16, 1, 64, 16),
+    (24, 2, 128, 16),
+)
+SEQUENCES, PAGES = 5, 200
 ROWS = 8  # that are compiled for: their number is dynamic
 
 

@@ -2,7 +2,8 @@
 
 The time of decoding is that of reading keys and values, so each is read once, by one wave, for all
 query heads that share it. Where a target has matrix instructions that suit it, `matrix_decode` has
-the kernel; the one here multiplies by FMA, on every target, and takes pages anywhere in memory.
+the kernel, and on NVIDIA `warp_decode`; the one here multiplies by FMA, on every target, and takes
+pages anywhere in memory.
 
 A wave takes a piece of 256 keys of a sequence and computes an online softmax over them. Another
 kernel combines the pieces, one after the other. How a sequence is divided depends on its length
@@ -18,7 +19,7 @@ import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.matrix_decode import matrix_piece_kernel
 from fly.kernels.attention.problem import shared_head
-from fly.kernels.attention.vectors import WIDTH, load_stored, load_vector, store_vector
+from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
 
 PIECE = 256  # keys
 MOST_HEADS = 8  # query heads of a wave: each has 16 numbers in registers of a thread
@@ -54,6 +55,11 @@ class Softmax(NamedTuple):
             total, sums = total + weight, sums + value * weight
         return Softmax(bound, total, sums)
 
+    def where(self, exists: Any) -> Softmax:
+        """Over these keys, or over none."""
+        bound, total = fx.where(exists, self.bound, LOWEST), fx.where(exists, self.total, 0.0)
+        return Softmax(bound, total, self.sums)
+
     def merge(self, other: Softmax) -> Softmax:
         """Over the keys of both."""
         bound = fx.maxnumf(self.bound, other.bound)
@@ -75,10 +81,8 @@ def piece_kernel(
     scale: fx.Float32,
     d: fx.Constexpr[int],
     heads: fx.Constexpr[int],
-    steps: fx.Constexpr[int],
 ):
-    """`heads` query heads of a sequence, and a piece of its keys. A lane loads its parts of `steps`
-    keys and values before it computes."""
+    """`heads` query heads of a sequence, and a piece of its keys."""
     piece = (fx.block_idx.x * THREADS + fx.thread_idx.x) // fx.num_warp_threads()
     first_head, sequence = fx.block_idx.y * heads, fx.block_idx.z
     kv_head = shared_head(first_head, Q.shape[1], K.shape[2])
@@ -96,23 +100,15 @@ def piece_kernel(
     ]
     states = [Softmax.of_nothing() for _ in queries]
     size = fx.Uint32(K.shape[1])  # of a page
-    for first in range(start, end, keys * steps):
-        own = [first + i * keys + key for i in range(steps)]
-        places = [fx.Uint32(fx.min(one, end - 1)) for one in own]
-        pages = [tables[sequence, place // size] for place in places]
-        rows = [
-            (page, place % size, kv_head, None) for page, place in zip(pages, places, strict=True)
-        ]
-        loaded = [load_stored(K[row], column) for row in rows]
-        values = [load_stored(V[row], column) for row in rows]
-        loaded, values = [[one.to(fx.Float32) for one in some] for some in (loaded, values)]
+    for first in range(start, end, keys):
+        own = first + key
+        place = fx.Uint32(fx.min(own, end - 1))
+        row = tables[sequence, place // size], place % size, kv_head, None
+        k, value = load_vector(K[row], column), load_vector(V[row], column)
         for i, q in enumerate(queries):
-            scores = [fx.warp.reduce((q * k).reduce("add"), width=lanes) for k in loaded]
-            scores = [
-                fx.where(place < end, score, float("-inf"))
-                for place, score in zip(own, scores, strict=True)
-            ]
-            states[i] = states[i].extended(scores, values)
+            score = fx.warp.reduce((q * k).reduce("add"), width=lanes)
+            score = fx.where(own < end, score, float("-inf"))
+            states[i] = states[i].extended([score], [value])
     distance = lanes
     while distance < fx.num_warp_threads():
         states = [state.merge(fx.warp.shuffle_xor(state, distance)) for state in states]
@@ -133,18 +129,25 @@ def combine_kernel(
     lengths: fx.Tensor,
     Out: fx.Tensor,
     d: fx.Constexpr[int],
+    keys: fx.Constexpr[int],
+    at_once: fx.Constexpr[int],
 ):
-    """Eight elements of a head for each thread."""
+    """Eight elements of a head for each thread, which loads `at_once` pieces of so many keys before
+    it combines them."""
     lanes = d // WIDTH
     head = fx.block_idx.x * (THREADS // lanes) + fx.thread_idx.x // lanes
     column, sequence = fx.thread_idx.x % lanes * WIDTH, fx.block_idx.y
     if head >= Out.shape[1]:
         return
-    state = Softmax.of_nothing()
-    for piece in range(fx.ceildiv(lengths[sequence], PIECE)):
-        place = sequence, head, piece
-        sums = load_vector(Sums[(*place, None)], column)
-        state = state.merge(Softmax(Bounds[place], Totals[place], sums))
+    state, count = Softmax.of_nothing(), fx.ceildiv(lengths[sequence], keys)
+    for first in range(0, count, at_once):
+        loaded = []
+        for i in range(at_once):
+            place = sequence, head, fx.min(first + i, count - 1) if i else first
+            sums = load_vector(Sums[(*place, None)], column)
+            loaded.append(Softmax(Bounds[place], Totals[place], sums))
+        for i, one in enumerate(loaded):
+            state = state.merge(one.where(first + i < count) if i else one)
     share = 1 / state.total if state.total > 0 else 0.0  # 0 for a sequence without keys
     store_vector(Out[sequence, head, None], column, state.sums * share)
 
@@ -160,11 +163,10 @@ def decode(
     d: fx.Constexpr[int],
     heads: fx.Constexpr[int],
     lanes: fx.Constexpr[int],
-    steps: fx.Constexpr[int],
 ):
     """One query of each sequence. `heads` is the number of query heads that a wave takes. lanes:
     those of a wave that multiplies by matrix instructions, of caches whose pages follow each other;
-    0 for FMA. steps: as of `piece_kernel`."""
+    0 for FMA."""
     sequences, all_heads = Q.shape[0], Q.shape[1]
     pieces = fx.ceildiv(tables.shape[1] * K.shape[1], PIECE)
     blocks = fx.ceildiv(pieces * fx.num_warp_threads(), THREADS)
@@ -178,10 +180,10 @@ def decode(
             grid=(pieces, all_heads // heads, sequences), block=lanes
         )
     else:
-        piece_kernel(*arrays, scale, d, heads, steps).launch(
+        piece_kernel(*arrays, scale, d, heads).launch(
             grid=(blocks, all_heads // heads, sequences), block=THREADS
         )
-    combine_kernel(Bounds, Totals, Sums, lengths, Out, d).launch(
+    combine_kernel(Bounds, Totals, Sums, lengths, Out, d, PIECE, 1).launch(
         grid=(fx.ceildiv(all_heads, THREADS * WIDTH // d), sequences), block=THREADS
     )
     return Out

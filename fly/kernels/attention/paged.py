@@ -11,12 +11,10 @@ from fly.kernels.arrays import check_types, strides, type_name
 from fly.kernels.attention.arguments import TYPES, for_loads, scaled_up, typed
 from fly.kernels.attention.decode import MOST_HEADS, decode
 from fly.kernels.attention.matrix_decode import EDGE, lanes_for
+from fly.kernels.attention.warp_decode import most_heads, warp_decode
 from fly.kernels.operators import like, operator
 
 DIMENSIONS = (32, 64, 128, 256)
-# Keys that a lane loads at a time, and pairs of these and query heads that it has registers for, on
-# chips where that was measured.
-STEPS = {"Hopper": (4, 16)}
 
 
 @operator(
@@ -47,12 +45,17 @@ def paged_attention(
     d, shared = q.shape[2], q.shape[1] // k_cache.shape[2]
     q, factor = scaled_up(q, scale)
     rows = [for_loads(one) for one in (q, k_cache, v_cache)]
+    places = block_tables, context_lens, factor, d
+    if most := most_heads(d):
+        return typed(warp_decode(*rows, *places, _divisor(shared, most)), q)
     lanes = lanes_for(row_of(choose()).matrix, d) if all(map(_pages_follow, rows[1:])) else 0
-    most = EDGE if lanes else MOST_HEADS
-    heads = max(n for n in range(1, most + 1) if shared % n == 0)
-    steps, pairs = STEPS.get(row_of(choose()).family, (1, heads))
-    steps = min(steps, max(1, pairs // heads))
-    return typed(decode(*rows, block_tables, context_lens, factor, d, heads, lanes, steps), q)
+    heads = _divisor(shared, EDGE if lanes else MOST_HEADS)
+    return typed(decode(*rows, *places, heads, lanes), q)
+
+
+def _divisor(number: int, most: int) -> int:
+    """The greatest divisor that is at most so much."""
+    return max(n for n in range(1, most + 1) if number % n == 0)
 
 
 def _pages_follow(cache: Any) -> bool:

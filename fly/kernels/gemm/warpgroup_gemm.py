@@ -16,6 +16,7 @@ import fly.expr as fx
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.warpgroup_operands import add_parts, operand
 from fly.kernels.gemm.warpgroup_output import Output, chunks, products
+from fly.kernels.gemm.warpgroup_parts import finish_kernel, put, room
 from fly.kernels.gemm.warpgroup_plans import GROUPS, ROW, THREADS, WarpgroupPlan
 from fly.kernels.gemm.warpgroup_schedule import Groups, Schedule
 
@@ -44,6 +45,7 @@ def warpgroup_gemm_kernel(
     plan: fx.Constexpr[WarpgroupPlan],
     epilogue: fx.Constexpr[Epilogue],
     offsets=None,
+    parts=None,
 ):
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, plan.a_along_k), plan.stages)
@@ -59,7 +61,7 @@ def warpgroup_gemm_kernel(
     if group == 0:
         fx.nvvm.set_registers(FEW, more=False)
         if thread == 0:
-            for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+            for tile in range(*schedule.turns):
                 place, state = schedule.place(tile, state)
                 for step in range(place.first, place.last):
                     slot = ring.fill(count, A.nbytes + B.nbytes)
@@ -75,7 +77,7 @@ def warpgroup_gemm_kernel(
         # What is in shared memory is the same for all threads of a group.
         own = product.get_slice(consumer * THREADS)
         sums = fx.make_rmem_tensor(fx.nvvm.accumulators(product), fx.Float32)
-        for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+        for tile in range(*schedule.turns):
             place, state = schedule.place(tile, state)
             sums.fill(0)
             for step in range(place.first, place.last):
@@ -92,7 +94,10 @@ def warpgroup_gemm_kernel(
             if thread == 0:
                 ring.release(count - 1)
             output = Output(C, rows, bias, addend, (alpha, beta), (place.end, n), plan, epilogue)
-            output.store(sums, buffers, consumer, place)
+            if parts is None or place.slot < 0:
+                output.store(sums, buffers, consumer, place)
+            else:
+                put(sums, parts, place.slot, consumer)
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
 
@@ -150,9 +155,13 @@ def grouped_warpgroup_gemm(
     m, k, groups, n = A.shape[1], A.shape[2], B.shape[0], B.shape[2]
     C = fx.empty((1, m, n), EVERY[plan.out])
     target = fx.nvvm.tensor_map(C, chunks(plan)) if plan.tma_store else C
-    # Each group has at most one tile that is not full.
-    count = (m // plan.rows + groups) * fx.ceildiv(n, plan.columns)
+    parts = fx.empty(room(plan), fx.Float32) if plan.least else None
+    ends = offsets, parts
     warpgroup_gemm_kernel(
-        *maps(A, B, plan), target, C, A, A, 1.0, 1.0, groups, m, n, k, plan, epilogue, offsets
-    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS)
+        *maps(A, B, plan), target, C, A, A, 1.0, 1.0, groups, m, n, k, plan, epilogue, *ends
+    ).launch(grid=plan.blocks, block=(1 + GROUPS) * THREADS)
+    if plan.least:
+        finish_kernel(target, C, *ends, groups, n, k, plan, epilogue).launch(
+            grid=(plan.blocks, plan.pieces), block=GROUPS * THREADS
+        )
     return C

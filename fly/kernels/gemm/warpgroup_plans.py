@@ -34,6 +34,8 @@ BAND = 16
 # In units of a step along K of the first tile, 0.8 µs on an H200: what a tile costs beside its
 # steps, and a kernel that adds parts; and the bytes that the memory moves meanwhile.
 TILE_STEPS, SUM_STEPS, STEP_BYTES = 8, 5, 3.4e6
+# Steps that a divided tile of groups of rows costs more, and the least ones of a part.
+PART_STEPS, LEAST_STEPS = 18, 8
 MOST_EXTENT = 1 << 31
 
 
@@ -44,7 +46,8 @@ class WarpgroupPlan(NamedTuple):
     tma_store: whether C's rows begin at multiples of 16 bytes. splits: the parts of K that
     different blocks take. lines: the rows of C whose parts a block adds. band: the
     rows of tiles that blocks go through together. blocks: those that run at once. grouped: groups
-    of rows of A are multiplied by different matrices."""
+    of rows of A are multiplied by different matrices. least: the least steps along K of a part of
+    their last tiles, or 0 if these are not divided."""
 
     element: str
     out: str
@@ -60,6 +63,7 @@ class WarpgroupPlan(NamedTuple):
     band: int = BAND
     blocks: int = BLOCKS
     grouped: bool = False
+    least: int = 0
 
     @property
     def stages(self) -> int:
@@ -80,6 +84,11 @@ class WarpgroupPlan(NamedTuple):
     def pieces(self) -> int:
         """How many times a warp group stores 64 rows."""
         return self.width // self.chunk
+
+    @property
+    def held(self) -> int:
+        """The sums of a tile that a thread has."""
+        return self.rows * self.columns // (GROUPS * THREADS)
 
     @property
     def unit(self) -> int:
@@ -150,7 +159,12 @@ def grouped_plan(a: Any, b: Any, epilogue: Epilogue) -> WarpgroupPlan:
     extents = (groups, -(-a.shape[1] // groups), n, k)
     element = element_type(a.dtype).name
     made = _plan(element, epilogue.out, extents, operand_access(a, 2), operand_access(b, 1), 1)
-    return made._replace(grouped=True)
+    return _grouped(made, -(-k // made.depth) >= PART_STEPS + LEAST_STEPS)
+
+
+@cache
+def _grouped(made: WarpgroupPlan, is_long: bool) -> WarpgroupPlan:
+    return made._replace(grouped=True, least=LEAST_STEPS if is_long else 0)
 
 
 def operand_access(x: Any, along_k: int) -> tuple[bool, bool]:

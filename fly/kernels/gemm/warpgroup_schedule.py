@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import fly.expr as fx
+from fly.kernels.gemm.warpgroup_plans import PART_STEPS
 
 
 class Place(NamedTuple):
     """Where a tile of C is: its part, the matrices of A and of B, its row and column, its steps
-    along K, and the end of the rows that belong to C."""
+    along K, and the end of the rows that belong to C. slot: where the sums of these steps are kept
+    until others are added, or less than 0 for all steps of a tile."""
 
     part: Any
     of_a: Any
@@ -19,6 +21,7 @@ class Place(NamedTuple):
     first: Any
     last: Any
     end: Any
+    slot: Any = None
 
 
 class Schedule:
@@ -32,6 +35,7 @@ class Schedule:
         self.down, self.across = fx.ceildiv(m, plan.rows), fx.ceildiv(n, plan.columns)
         self.count = batches * plan.splits * self.down * self.across
         self.steps = fx.ceildiv(k, plan.depth)
+        self.turns = fx.block_idx.x, self.count, fx.grid_dim.x
 
     def place(self, number, state):
         """Of a tile by its number; `state` is that of the block's tile before, or `start`."""
@@ -47,7 +51,12 @@ class Schedule:
 
 class Groups:
     """The tiles of groups of rows, as `Schedule`. `offsets` are the ends of groups, each of which
-    is multiplied by its own matrix of B."""
+    is multiplied by its own matrix of B.
+
+    Blocks take whole tiles in turn, one each. What is left for the last turn has fewer tiles than
+    there are blocks: their steps along K, one tile after the other, are divided into equal parts,
+    one for each block, if that takes less time. A part has steps of one tile or of two.
+    """
 
     def __init__(self, offsets, extents, plan):
         count, _, n, k = extents
@@ -60,13 +69,41 @@ class Groups:
             last = offsets[group]
             tiles += self.tiles(last - before)
             before = last
-        self.count = tiles
+        self.whole, self.left = tiles // plan.blocks, tiles % plan.blocks
+        each = self.steps
+        if plan.least:
+            fewer = fx.max(fx.ceildiv(self.left * self.steps, plan.blocks), plan.least)
+            each = fx.where(fewer + PART_STEPS <= self.steps, fewer, each)
+        self.each, self.is_divided = each, each < self.steps
+        # The block's part of what is left.
+        self.first = fx.block_idx.x * each
+        self.last = fx.min(self.first + each, self.left * self.steps)
+        second = self.last > (self.first // self.steps + 1) * self.steps
+        more = (self.first < self.last).to(fx.Int32) + second.to(fx.Int32)
+        self.turns = fx.Int32(0), self.whole + more, fx.Int32(1)
 
     def tiles(self, rows):
         """The tiles of so many rows."""
         return fx.ceildiv(rows, self.plan.rows) * self.across
 
-    def place(self, number, state):
+    def place(self, turn, state):
+        """Of what a block takes in a turn."""
+        one = turn - self.whole  # of the block's part: 0 or 1
+        left = self.first // self.steps + one
+        first = fx.where(one == 0, self.first - left * self.steps, 0)
+        last = fx.min(self.last - left * self.steps, self.steps)
+        is_part = one >= 0
+        number = fx.where(
+            is_part,
+            self.whole * self.plan.blocks + left,
+            turn * self.plan.blocks + fx.block_idx.x,
+        )
+        slot = fx.where(is_part & self.is_divided, 2 * fx.block_idx.x + one, -1)
+        first, last = fx.where(is_part, first, 0), fx.where(is_part, last, self.steps)
+        return self.tile(number, state, first, last, slot)
+
+    def tile(self, number, state, first, last, slot):
+        """Steps of a tile by its number."""
         group, start, before = state
         end = self.offsets[group]
         while number >= before + self.tiles(end - start):
@@ -75,8 +112,19 @@ class Groups:
             end = self.offsets[group]
         down = fx.ceildiv(end - start, self.plan.rows)
         row, column = banded(number - before, down, self.across, self.plan)
-        made = Place(0, 0, group, start + row, column, 0, self.steps, end)
+        made = Place(0, 0, group, start + row, column, first, last, end, slot)
         return made, (group, start, before)
+
+    def slots(self, left):
+        """Where the first and the last part of a tile are that is left for the last turn: the
+        block, and a function of a block that tells its slot."""
+        first = left * self.steps // self.each
+        last = ((left + 1) * self.steps - 1) // self.each
+        return (
+            first,
+            last,
+            lambda block: 2 * block + (block * self.each // self.steps < left).to(fx.Int32),
+        )
 
 
 def banded(number, down, across, plan):
