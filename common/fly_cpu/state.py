@@ -43,7 +43,7 @@ FINISHED, SLICE, FAULT, PRINT, ENDING = range(5)
 
 KINDS = (
     *("unmapped", "read-only", "misaligned", "trap", "divergent", "deadlock", "mask", "barrier"),
-    *("stack", "assert", "mbarrier", "map"),
+    *("stack", "assert", "mbarrier", "map", "race"),
 )
 REPORTED = len(KINDS)  # by AddressSanitizer, which libraries of fly-link do not have
 
