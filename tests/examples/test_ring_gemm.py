@@ -3,6 +3,7 @@ strict mode and on `cpu`."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from fly_common.errors import InputError
 from fly_run.devices.options import STRICT
 from fly_trace.session.load import find_entry, load_file
+from h200_kernels import assembler
 
 FILE = str(Path(__file__).parents[2] / "examples" / "ring_gemm.py")
 ON_CPU = ("sm_80", "sm_90a")
@@ -52,3 +54,40 @@ def test_tma_refuses_rows_at_odd_addresses(monkeypatch):
     function = find_entry(load_file(FILE), FILE, "ring_gemm")
     with pytest.raises(InputError, match="multiple of 16"):
         function(*operands(70, 65, 101))
+
+
+def code(target: str, kind: str) -> str:
+    return find_entry(load_file(FILE), FILE, "ring_gemm").compile(target=target).ir(kind)
+
+
+def test_loads_to_registers_are_ahead():
+    """Of the loads of both operands' tiles none waits for another; what copies elements one by one,
+    which lies between them, does."""
+    lines = [line for line in code("gfx942", "asm").splitlines() if "_" in line]
+    loads = [n for n, line in enumerate(lines) if "global_load_dwordx4" in line]
+    assert len(loads) == 16  # four of each operand, in front of the loop and in it
+    for first, last in ((loads[0], loads[7]), (loads[8], loads[15])):
+        waits = [n for n in range(first, last) if "vmcnt" in lines[n]]
+        assert all("ds_write_b16" in lines[n + 1] for n in waits)
+
+
+def test_waits_leave_the_copies_that_are_ahead():
+    # Three stages: one is read, two are ahead, of which the first must have arrived.
+    assert "s_wait_asynccnt 0x8" in code("gfx1250", "asm")
+    waits = re.findall(r"cp\.async\.wait_group\s+(\d+);", code("sm_80", "ptx"))
+    assert waits == ["1"]
+
+
+def test_hopper_has_one_thread_that_copies_and_registers_for_those_that_multiply():
+    ptx = code("sm_90a", "ptx")
+    assert ptx.count("cp.async.bulk.tensor.2d") == 2
+    for instruction in ("setmaxnreg.dec", "setmaxnreg.dec", ".minnctapersm 1", "bar.warp.sync"):
+        assert instruction in ptx
+    assert "cp.async.wait_group" not in ptx
+
+
+@pytest.mark.parametrize("target", ON_CPU)
+def test_ptxas_spills_nothing_and_takes_the_registers(target, tmp_path):
+    said = assembler.assemble(code(target, "ptx").encode(), target, tmp_path / "k.cubin")
+    assert assembler.spilled(said) == assembler.stack(said) == 0
+    assert "setmaxnreg" not in said  # that it is ignored

@@ -17,7 +17,7 @@ def tiles_kernel(
     own_loop: fx.Constexpr[bool],
 ):
     """Y[batch, row] is the sum of a row of a matrix; a block takes every second batch."""
-    dtype, (rows, columns) = tile
+    rows, columns = tile[1]
     ring = fx.pipeline(stages, consumers=THREADS, x=tile)
 
     if fx.const_expr(own_loop):

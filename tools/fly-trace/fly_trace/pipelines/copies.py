@@ -212,6 +212,8 @@ class Registers:
         self.loaded = {name: make_rmem_tensor(1, I32) for name in buffers}
         for one in self.loaded.values():
             one[0] = 0
+        for one in self.held.values():
+            one.fill(0)
 
     def start(self, name: str, source: Source, buffer: Buffer, stage: Any) -> None:
         tile, held = source.tile, self.held[name]
@@ -225,13 +227,14 @@ class Registers:
             )
 
         def pieces() -> None:
-            held.fill(0)
             self.cooperation.pieces(tile, piece)
             self.loaded[name][0] = 1
 
         def elements() -> None:
             self.cooperation.elements(source, buffer, stage)
             self.loaded[name][0] = 0
+            # For the next tile: in front of its loads, where it would wait for those of others.
+            held.fill(0)
 
         when(source.is_whole(), pieces, elements)
 
@@ -249,3 +252,5 @@ class Registers:
                 lambda piece=piece, buffer=buffer: self.cooperation.pieces(buffer.tile, piece),
             )
             self.loaded[name][0] = 0
+            # For the next tile: in front of its loads, where it would wait for those of others.
+            held.fill(0)
