@@ -41,6 +41,7 @@ def source(body: str, block: str = "fx.pipeline_threads(128)", given: str = "A")
         ("fx.pipeline(1, a=TILE)", "fx.pipeline needs 2 stages at least, not 1"),
         ("fx.pipeline(n, a=TILE)", "the stages of fx.pipeline must be a number known while"),
         ("fx.pipeline(3)", "fx.pipeline needs a buffer"),
+        ("with fx.warp_group(1):\n    pass", "a block of 128 threads has no warp group 1"),
         ("fx.pipeline(3, a=64)", "takes an element type and the rows and columns of a tile"),
         ("fx.pipeline(3, a=(fx.Float16, (64, 4)))", "no whole groups of 16 bytes"),
         ("fx.pipeline(3, stage=TILE)", "a buffer can't be called stage"),
@@ -96,6 +97,13 @@ def test_refused_on_amd(body, message, tmp_path):
 )
 def test_refused_on_hopper(body, block, given, message, tmp_path):
     assert message in refusal(source(body, block, given), tmp_path, on="sm_90a")
+
+
+@pytest.mark.parametrize("body", [RING, "with fx.warp_group(0):\n    pass"])
+def test_blocks_of_two_dimensions_are_refused(body, tmp_path):
+    text = refusal(source(body, "(64, 2)"), tmp_path, on="gfx942")
+    assert "is for blocks of one dimension, not of (64, 2, 1)" in text
+    assert "launch with block=128" in text
 
 
 def test_a_warp_group_that_copies_needs_tma(tmp_path):

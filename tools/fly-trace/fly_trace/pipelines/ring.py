@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.gpu.device import barrier, known_block_size
+from fly_trace.gpu.device import barrier
 from fly_trace.gpu.immediates import number
 from fly_trace.memory.view_construction import make_rmem_tensor
 from fly_trace.pipelines.copies import Asynchronous, Cooperation, Registers, Source, repeat, when
 from fly_trace.pipelines.mechanisms import GROUP, Guards, rings, target
-from fly_trace.pipelines.roles import Everyone, WarpGroups, group_number
+from fly_trace.pipelines.roles import Everyone, WarpGroups, block_threads, group_number
 from fly_trace.pipelines.slots import Later, Slot, Turn
 from fly_trace.pipelines.tiles import Buffer, Tile
 from fly_trace.values.conversion import convert, integer
@@ -29,7 +28,7 @@ class Pipeline:
 
     def __init__(self, stages: int, consumers: int | None, tiles: dict[str, Tile]):
         what = "fx.pipeline"
-        self._threads = math.prod(known_block_size())
+        self._threads = block_threads(what)
         self.consumers = self._threads if consumers is None else consumers
         self.is_specialised = self._threads == self.consumers + GROUP
         if self._threads != self.consumers and not self.is_specialised:

@@ -57,7 +57,7 @@ class WarpGroups:
     def __fly_enter__(self) -> Any:
         """Begins the role; whether this thread executes its body."""
         if self._registers is not None:
-            self._rings.set_registers(self._registers, math.prod(known_block_size()))
+            self._rings.set_registers(self._registers, block_threads("fx.warp_group"))
         return self.thread == 0 if self._lead else True
 
     def __enter__(self) -> NoReturn:
@@ -112,7 +112,25 @@ def warp_group(groups: Any, registers: int | None = None) -> WarpGroups:
         tracing.refuse(f"{what} takes a number or a range of numbers, not {describe(groups)}")
     if first < 0 or first + count > MOST_GROUPS:
         tracing.refuse(f"{what}: a block has warp groups 0 to {MOST_GROUPS - 1}")
+    threads = block_threads(what)
+    if (first + count) * GROUP > threads:
+        tracing.refuse(
+            f"{what}: a block of {threads} threads has no warp group {first + count - 1}",
+            f"launch with {(first + count) * GROUP} threads at least",
+        )
     return WarpGroups(group_number(), first, count, registers)
+
+
+def block_threads(what: str) -> int:
+    """The threads of the block, which must have one dimension: they are told apart by
+    `thread_idx.x`."""
+    threads, *others = known_block_size()
+    if math.prod(others) > 1:
+        tracing.refuse(
+            f"{what} is for blocks of one dimension, not of {(threads, *others)}",
+            f"launch with block={threads * math.prod(others)}",
+        )
+    return threads
 
 
 def group_number() -> Any:
