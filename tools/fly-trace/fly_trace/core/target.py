@@ -12,7 +12,7 @@ from fly_target import registry
 
 from fly_trace.core import tracing
 
-__all__ = ["Target", "check_namespace", "chip", "get_arch"]
+__all__ = ["get_arch"]
 
 HINT = f"specify it: fly-trace --target {default().default_target} (@fly.jit knows its own)"
 

@@ -18,7 +18,7 @@ from fly_trace.pipelines.tiles import Buffer, Tile
 from fly_trace.values.conversion import convert, integer
 from fly_trace.values.dtypes import I32, U32
 
-__all__ = ["Pipeline", "Slot", "pipeline", "pipeline_threads", "tile_source"]
+__all__ = ["pipeline", "pipeline_threads", "tile_source"]
 
 MOST_STAGES = 32
 

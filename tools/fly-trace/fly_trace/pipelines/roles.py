@@ -14,7 +14,7 @@ from fly_trace.core.tracing import describe
 from fly_trace.gpu.device import known_block_size, thread_idx
 from fly_trace.pipelines.mechanisms import GROUP, rings
 
-__all__ = ["WarpGroups", "warp_group"]
+__all__ = ["warp_group"]
 
 MOST_GROUPS = 8
 
