@@ -23,9 +23,8 @@ from __future__ import annotations
 
 from fly_cpu.runtime.orders import ORDERS
 from fly_cpu.runtime.vector_clocks import VECTOR_CLOCKS
-from fly_cpu.state import KINDS
+from fly_cpu.state import RACE
 
-RACE = KINDS.index("race")
 _SLOTS, _ROWS = 8, 1 << 16
 _ROW = f"[{2 + 2 * _SLOTS} x i64]"  # key, next victim, slots: clock and place; bytes, kind, agent
 

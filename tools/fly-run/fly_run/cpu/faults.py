@@ -43,7 +43,7 @@ def describe(
     kernel: Kernel, copy: Copy, block: tuple[int, int, int], regions: Sequence[Region]
 ) -> Fault:
     """Returns the fault that a library has recorded. `block` is the launch's."""
-    kind = (*state.KINDS, "sanitizer")[copy.get("kind")]
+    kind = (*state.KINDS, "sanitizer", "race")[copy.get("kind")]
     address, size = copy.get("address") & (1 << 64) - 1, copy.get("size")
     access = f"{size} bytes at 0x{address:x}"
     if kind == "read-only":
