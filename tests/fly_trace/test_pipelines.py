@@ -48,6 +48,7 @@ def source(body: str, block: str = "fx.pipeline_threads(128)", given: str = "A")
         ("fx.pipeline(3, consumers=64, a=TILE)", "or of 128 more, which copy; the block has 128"),
         (f"{RING}\nring.fill(0, n, 3)", "takes a function of a slot and a step"),
         (f"{RING}\nring.fill(0, n, load)\nring.wait().b", "the ring has no buffer b: it has a"),
+        (f"{RING}\nslot = ring.wait()", "ring.wait without ring.fill: nothing fills the ring"),
         (f"{RING}\nring.acquire()", "use ring.fill(first, last, load), which is for all blocks"),
         (f"{RING}\nring.release(3)", "takes the slot that ring.wait gave, not the Python int 3"),
         (

@@ -96,7 +96,7 @@ class Pipeline:
             self._fill_all(first, last, load)
             return
         builder = tracing.kernel(what)
-        builder.rings[id(self)] = Later(load)
+        builder.rings[id(self)] = self, Later(load)  # no other ring gets this id
         self._next[0], self._last[0] = first, last
         self._uneven[0] = 0  # all copies for the steps of another `fill` have been waited for
         if self._copies is not None:
@@ -119,9 +119,12 @@ class Pipeline:
 
     def _fill_next(self) -> None:
         """Fills the next buffer, if there is a step left."""
-        later = tracing.kernel("fx.pipeline").rings.get(id(self))
+        _, later = tracing.kernel("fx.pipeline").rings.get(id(self), (self, None))
         if later is None:
-            return  # filled by acquire and commit
+            tracing.refuse(
+                "ring.wait without ring.fill: nothing fills the ring",
+                "call ring.fill(first, last, load) before",
+            )
         step = self._next[0]
 
         def fill() -> None:
