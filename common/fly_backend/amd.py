@@ -14,6 +14,7 @@ ROCM = Backend(
     dialect="fly_dialect.amd.extension:ROCDL",
     lowering="fly_opt.backends.amd.lowering:ROCM",
     codegen="fly_llc.backends.amd.codegen:AMDGPU",
+    rings="fly_trace.backends.amd.rings:RINGS",
     linker="fly_link.backends.amd.linker:LLD",
     devices={"emulator": ""},
 )

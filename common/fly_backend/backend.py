@@ -34,6 +34,8 @@ class Backend:
     `dialect`     fly_dialect.extension.Extension: the ops, instruction types and address spaces
     `lowering`    fly_opt.lowering.interface.Lowering: pipelines, passes, emitters, LLVM modules
     `codegen`     fly_llc.codegen.points.CodeGeneration: triples and insertion points
+    `rings`       fly_trace.pipelines.mechanisms.Rings: what `fx.pipeline` has; "" for copies
+                  through registers
     `linker`      fly_link.backends.interface.Linker: objects or assembly → the image
     `devices`     by the name that `--device` takes, factories of fly_run.devices.protocol.Device,
                   or "" for a device of fly-run itself; the first is opened for "auto"
@@ -48,6 +50,7 @@ class Backend:
     dialect: str
     lowering: str
     codegen: str
+    rings: str = ""
     linker: str = ""
     compiles: tuple[str, ...] = ()
     devices: dict[str, str] = {}  # noqa: RUF012  records are immutable, and so is what they hold
@@ -61,7 +64,7 @@ class Backend:
     @property
     def references(self) -> tuple[str, ...]:
         """The modules or objects that the record refers to."""
-        named = (self.dialect, self.lowering, self.codegen, self.linker)
+        named = (self.dialect, self.lowering, self.codegen, self.rings, self.linker)
         return tuple(filter(None, (*self.namespaces.values(), *named, *self.devices.values())))
 
     @property

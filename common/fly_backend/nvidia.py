@@ -14,6 +14,7 @@ CUDA = Backend(
     dialect="fly_dialect.nvidia.extension:NVVM",
     lowering="fly_opt.backends.nvidia.lowering:CUDA",
     codegen="fly_llc.backends.nvidia.codegen:NVPTX",
+    rings="fly_trace.backends.nvidia.rings:RINGS",
     linker="fly_link.backends.nvidia.linker:PTXAS",
     devices={"cuda": ""},
     object_suffix=".ptx",

@@ -14,7 +14,6 @@ _NOTHING = {
     "fence.mbarrier_init.release.cluster": "",
     "fence.proxy.async.shared_cta": "",
     "wgmma.fence.sync.aligned": "",
-    "wgmma.commit_group.sync.aligned": "",
     "setmaxnreg.inc.sync.aligned.u32": "i32 %count",
     "setmaxnreg.dec.sync.aligned.u32": "i32 %count",
     "prefetch.tensormap.p0": "ptr %map",
@@ -42,11 +41,13 @@ def _mbarriers() -> Iterator[tuple[str, str]]:
         + "  call void @fly.mbarrier.init(i64 %at.64, i32 %count, i32 %site)\n  ret void",
     )
     arrive = """  %count.64 = zext i32 %count to i64
+  call void @fly.strict.mbarrier.arrive(i64 %at.64)
   %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 %count.64, i64 0, i32 %site)
   ret i64 %word"""
     name = "mbarrier.arrive.scope.cta.space.cta"
     yield _function(name, "i64", f"{at}, i32 %count", _address("at") + arrive)
     expect = """  %bytes.64 = zext i32 %bytes to i64
+  call void @fly.strict.mbarrier.arrive(i64 %at.64)
   %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 1, i64 %bytes.64, i32 %site)
   ret i64 %word"""
     name = "mbarrier.arrive.expect.tx.scope.cta.space.cta"
@@ -104,7 +105,9 @@ def _elements() -> Iterator[tuple[str, str]]:
 
 def table() -> dict[str, str]:
     """The functions by the intrinsics' names without `llvm.nvvm.`."""
-    found = {
+    name = "wgmma.commit_group.sync.aligned"
+    found = dict([_function(name, "void", "", "  call void @fly.strict.commit()\n  ret void")])
+    found |= {
         name: _function(name, "void", given, "  ret void")[1] for name, given in _NOTHING.items()
     }
     for maker in (_mbarriers, _tiles, _elements, _groups):

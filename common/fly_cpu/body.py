@@ -35,6 +35,7 @@ class Site:
 class Collector(Protocol):
     atomics: bool
     sanitized: bool
+    strict: bool
     used: dict[str, str]
 
     def site(self, what: str, function: str, location: int | None) -> int: ...
@@ -46,6 +47,7 @@ _DIVISION = re.compile(r"(.*? = )(sdiv|udiv|srem|urem)( exact)? (.*)")
 _ORDER = re.compile(r" (?:unordered|monotonic|acquire|release|acq_rel|seq_cst)$")
 _ALIGN = re.compile(r", align (\d+)")
 _LOCATION = re.compile(r", !dbg !(\d+)")
+_ATOMIC = re.compile(r"(?:%\S+ = )?(?:load atomic|store atomic|atomicrmw|cmpxchg) ")
 _ASM = re.compile(r"\basm\b[^\"]*\"((?:[^\"\\]|\\.)*)\"")
 
 
@@ -136,9 +138,12 @@ class Body:
         low = int(align[1]) - 1 if align else 0
         name = self._name()
         given = f"i64 {name}, i64 {size}, i64 {low}, i32 {self._site(what)}"
+        is_atomic = self._module.strict and _ATOMIC.match(text)
+        watched = self._module.strict and kind == "ptr addrspace(3)" and not is_atomic
         return [
             f"{name} = ptrtoint {kind} {value} to i64",
-            f"call void @fly.{way}({given}){self._line()}",
+            f"call void @fly.{way}{'.shared' if watched else ''}({given}){self._line()}",
+            *(["call void @fly.strict.atomic()"] if is_atomic else []),
         ]
 
     def _line(self) -> str:

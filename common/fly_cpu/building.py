@@ -41,10 +41,15 @@ def offsets(image: Image) -> dict[str, list[int]]:
     }
 
 
-def module(bitcode: bytes, offsets: Mapping[str, Sequence[int]], sanitized: bool = False) -> str:
+def module(
+    bitcode: bytes,
+    offsets: Mapping[str, Sequence[int]],
+    sanitized: bool = False,
+    strict: bool = False,
+) -> str:
     """Returns the module for the host, as text. `offsets`: see there. A `sanitized` one needs
-    AddressSanitizer's run-time library."""
-    return rewrite.rewritten(section.text(bitcode), offsets, sanitized)
+    AddressSanitizer's run-time library. `strict`: see `runtime.races`."""
+    return rewrite.rewritten(section.text(bitcode), offsets, sanitized, strict)
 
 
 def notes(module: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ _FROM_REGISTERS = re.compile(
     r"wgmma\.mma_async\.sync\.aligned\.m64n(\d+)k16\.f32\.(\w+)\.(\w+)"
     r" \{[^}]*\}, \{[^}]*\}, \$\d+, 1, 1, 1, ([01]);"
 )
-_WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned \d+;")
+_WAIT = re.compile(r"wgmma\.wait_group\.sync\.aligned (\d+);")
 # Type → bytes, and the load of an element at %p as a float.
 TYPES = {
     "bf16": (2, "  %v = load bfloat, ptr %p\n  %f = fpext bfloat %v to float\n"),
@@ -104,6 +104,7 @@ both:
   %bits = and i64 %moved, %mask
   %there = xor i64 %plain, %bits
   %address = call i64 @fly.shared_at(i64 %there, i64 %size, i32 %site)
+  call void @fly.strict.product(i64 %address, i64 %size, i32 %site)
   ret i64 %address
 }
 """
@@ -130,10 +131,11 @@ def wgmma(asm: str, operands: Sequence[str], result: str, prefix: str, site: int
     """The lines in place of wgmma's assembly, and the functions that they call, by name; None for
     another text. `operands` are values: two descriptors, then the sums."""
     text = " ".join(asm.split())
-    if _WAIT.fullmatch(text):
+    if match := _WAIT.fullmatch(text):
         count = len(operands)
         kind = _struct(count)
-        return _made(result, kind, list(operands), prefix), {}
+        wait = f"call void @fly.strict.products(i32 {match[1]})"
+        return [wait, *_made(result, kind, list(operands), prefix)], {}
     functions: dict[str, str] = {}
     if match := _WGMMA.fullmatch(text):
         n, k, a, b, *flags = match.groups()

@@ -61,7 +61,7 @@ def _load_matrix(name: str, count: int, trans: bool) -> tuple[str, str]:
         if trans:
             for part in "01":
                 body += _address(m, True, part)
-                body += f"""  call void @fly.read(i64 %a.{m}{part}, i64 2, i64 1, i32 %site)
+                body += f"""  call void @fly.read.shared(i64 %a.{m}{part}, i64 2, i64 1, i32 %site)
   %q.{m}{part} = inttoptr i64 %a.{m}{part} to ptr
   %h.{m}{part} = load i16, ptr %q.{m}{part}
   %z.{m}{part} = zext i16 %h.{m}{part} to i32
@@ -69,7 +69,7 @@ def _load_matrix(name: str, count: int, trans: bool) -> tuple[str, str]:
             body += f"  %up.{m} = shl i32 %z.{m}1, 16\n  %w.{m} = or i32 %up.{m}, %z.{m}0\n"
         else:
             body += _address(m, False, "")
-            body += f"""  call void @fly.read(i64 %a.{m}, i64 4, i64 3, i32 %site)
+            body += f"""  call void @fly.read.shared(i64 %a.{m}, i64 4, i64 3, i32 %site)
   %q.{m} = inttoptr i64 %a.{m} to ptr
   %w.{m} = load i32, ptr %q.{m}
 """
@@ -94,14 +94,14 @@ def _store_matrix(name: str, count: int, trans: bool) -> tuple[str, str]:
             body += f"  %up.{m} = lshr i32 %w.{m}, 16\n"
             for part, source in (("0", f"%w.{m}"), ("1", f"%up.{m}")):
                 body += _address(m, True, part)
-                body += f"""  call void @fly.write(i64 %a.{m}{part}, i64 2, i64 1, i32 %site)
+                body += f"""  call void @fly.write.shared(i64 %a.{m}{part}, i64 2, i64 1, i32 %site)
   %q.{m}{part} = inttoptr i64 %a.{m}{part} to ptr
   %h.{m}{part} = trunc i32 {source} to i16
   store i16 %h.{m}{part}, ptr %q.{m}{part}
 """
         else:
             body += _address(m, False, "")
-            body += f"""  call void @fly.write(i64 %a.{m}, i64 4, i64 3, i32 %site)
+            body += f"""  call void @fly.write.shared(i64 %a.{m}, i64 4, i64 3, i32 %site)
   %q.{m} = inttoptr i64 %a.{m} to ptr
   store i32 %w.{m}, ptr %q.{m}
 """

@@ -78,6 +78,7 @@ class Module:
     used: dict[str, str] = field(default_factory=dict)  # definitions of functions that are called
     atomics: bool = False  # on memory that blocks share
     sanitized: bool = False  # by AddressSanitizer
+    strict: bool = False  # races on shared memory are found
     # Variables that it knows: see `sanitizer.registration`.
     registered: list[tuple[str, str, int]] = field(default_factory=list)
 
@@ -86,10 +87,16 @@ class Module:
         return len(self.sites) - 1
 
 
-def rewritten(text: str, offsets: Mapping[str, Sequence[int]], sanitized: bool = False) -> str:
+def rewritten(
+    text: str,
+    offsets: Mapping[str, Sequence[int]],
+    sanitized: bool = False,
+    strict: bool = False,
+) -> str:
     """Returns the module for the host. `offsets` are those of each kernel's arguments in the packed
-    ones. InputError names what a host cannot run. `sanitized`: see `runtime.sanitizer`."""
-    module = Module(sanitized=sanitized)
+    ones. InputError names what a host cannot run. `sanitized`: see `runtime.sanitizer`,
+    `strict`: `runtime.races`."""
+    module = Module(sanitized=sanitized, strict=strict)
     lines: list[str] = []
     source = iter(text.splitlines())
     metadata: list[str] = []
@@ -242,7 +249,7 @@ def _assembled(
 ) -> str:
     parts = [f'target datalayout = "{_LAYOUT}"', f'target triple = "{TRIPLE}"', runtime.assembly()]
     parts += [
-        runtime.text(module.sanitized),
+        runtime.text(module.sanitized, module.strict),
         warp.shared(),
         conversions.library(),
         expanded(_fill(module)),

@@ -45,7 +45,8 @@ KINDS = (
     *("unmapped", "read-only", "misaligned", "trap", "divergent", "deadlock", "mask", "barrier"),
     *("stack", "assert", "mbarrier", "map"),
 )
-REPORTED = len(KINDS)  # by AddressSanitizer, which libraries of fly-link do not have
+# What libraries of fly-link do not have: AddressSanitizer's reports, and races of strict mode.
+REPORTED, RACE = len(KINDS), len(KINDS) + 1
 
 MOST_THREADS = 1024
 MOST_COPIES = 256  # of tiles, which are put off

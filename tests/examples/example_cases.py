@@ -395,6 +395,18 @@ CASES = (
     pipelined("pipelined_gemm_mfma", "f2", ("gfx942",), "gfx9"),
     pipelined("pipelined_gemm_wmma", "f2", ("gfx1100",), "RDNA3", "RDNA4"),
     pipelined("pipelined_gemm_fma", "f4", ("gfx90a",)),
+    Case(
+        "ring_gemm.py",
+        "ring_gemm",
+        lambda: {"A": normal(38, 70, 136).astype("f2"), "B": normal(39, 80, 136).astype("f2")},
+        lambda v: {"C": float64(v["A"]) @ float64(v["B"]).T},
+        "C",
+        rtol=1e-5,
+        atol=1e-4,
+        traits=("gfx9", "RDNA3", "RDNA4", "gfx1250"),
+        usual=("gfx942",),
+        thorough=(),
+    ),
     flash_attention("flash_attention_mfma", ("gfx942",), "gfx9"),
     flash_attention("flash_attention_wmma", ("gfx1100", "gfx1201"), "RDNA3", "RDNA4"),
 )

@@ -21,6 +21,7 @@ from fly_cpu.runtime.grid import ASSEMBLY, GRID
 from fly_cpu.runtime.groups import GROUPS
 from fly_cpu.runtime.mbarriers import MBARRIERS
 from fly_cpu.runtime.memory import FAULTS, check, look
+from fly_cpu.runtime.races import NOT_STRICT, STRICT, shared_checks
 from fly_cpu.runtime.sanitizer import SANITIZER
 from fly_cpu.runtime.tiles import TILES
 from fly_cpu.runtime.warps import WARPS
@@ -74,10 +75,11 @@ def assembly() -> str:
     return "".join(f'module asm "{line}"\n' for line in ASSEMBLY.strip().splitlines())
 
 
-def text(sanitized: bool) -> str:
+def text(sanitized: bool, strict: bool = False) -> str:
     """The runtime, without what depends on the module (`@fly.fill`, `@fly.cache`)."""
     parts = [_DATA, GRID, BLOCK, WARPS, BARRIERS, MBARRIERS, TILES, GROUPS]
     parts += [FAULTS, look(sanitized)]
     parts += [check("read", "unmapped", sanitized), check("write", "read-only", sanitized)]
     parts += [SANITIZER] if sanitized else []
+    parts += [STRICT if strict else NOT_STRICT, shared_checks(strict)]
     return expanded("".join(parts))

@@ -29,7 +29,9 @@ entry:
   %input.at = getelementptr i8, ptr %f, i64 $_input
   %value.64 = zext i1 %value to i64
   store i64 %value.64, ptr %input.at
+  %phase = call i32 @fly.strict.arrive(i32 %id)
   call void @fly.wait(i32 {BARRIER})
+  call void @fly.strict.leave(i32 %id, i32 %phase)
   %output.at = getelementptr i8, ptr %f, i64 $_output
   %result = load i64, ptr %output.at
   ret i64 %result
@@ -38,6 +40,7 @@ entry:
 ; Counts for a barrier, and goes on.
 define internal void @fly.arrive(i32 %id, i32 %count, i32 %site) noinline nounwind {{
   call void @fly.check_barrier(i32 %id, i32 %count, i32 %site)
+  %phase = call i32 @fly.strict.arrive(i32 %id)
   %place = getelementptr i64, ptr @fly.arrived, i32 %id
   %before = load i64, ptr %place
   %after = add i64 %before, 1
@@ -159,6 +162,8 @@ reset:
 clear:
   %b.arrived.at = getelementptr i64, ptr @fly.arrived, i64 %b
   store i64 0, ptr %b.arrived.at
+  %b.32 = trunc i64 %b to i32
+  call void @fly.strict.next(i32 %b.32)
   br label %reset.next
 reset.next:
   %b.next = add i64 %b, 1

@@ -26,6 +26,7 @@ entry:
   call void @llvm.memset.p0.i64(ptr @fly.arrived, i8 0, i64 {8 * MOST_BARRIERS}, i1 false)
   store i64 0, ptr @fly.copies.waiting
   call void @fly.start_groups()
+  call void @fly.strict.start()
   store i64 0, ptr @fly.frees
   store i64 0, ptr @fly.used
   store i64 0, ptr @fly.ended

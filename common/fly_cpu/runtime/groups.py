@@ -83,7 +83,8 @@ define internal i32 @fly.store_group() nounwind {{
 ; Makes the thread's stores but for the last groups.
 define internal void @fly.wait.stores(i32 %left) noinline nounwind {{
 entry:
-{_upto(_STORED)}  %count = load i64, ptr @fly.stores.waiting
+{_upto(_STORED)}  call void @fly.strict.stores(i32 %upto)
+  %count = load i64, ptr @fly.stores.waiting
   br label %loop
 loop:
   %n = phi i64 [ 0, %entry ], [ %n.next, %next ]
@@ -157,6 +158,7 @@ make:
   br label %put
 put:
   %n = urem i32 %end, {_ELEMENTS}
+  call void @fly.strict.element(i64 %to, i32 %bytes, i32 %group, i32 %site)
   %record = getelementptr {_RING}, ptr @fly.elements, i64 %index, i32 %n
   %a.0 = insertvalue {_ELEMENT} poison, i64 %to, 0
   %a.1 = insertvalue {_ELEMENT} %a.0, i64 %from, 1
@@ -192,6 +194,7 @@ entry:
 define internal void @fly.wait.elements(i32 %left) noinline nounwind {{
 entry:
 {_upto(_COPIED)}{_count("first.at", _FIRST)}{_count("end.at", _END)}\
+  call void @fly.strict.elements(i32 %upto)
   %start = load i32, ptr %first.at
   %end = load i32, ptr %end.at
   br label %loop

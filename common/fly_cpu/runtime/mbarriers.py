@@ -117,8 +117,10 @@ wait:
   %site.at = getelementptr i8, ptr %f, i64 $_site
   store i32 %site, ptr %site.at
   call void @fly.wait(i32 {MBARRIER})
+  call void @fly.strict.mbarrier.leave(i64 %at, i32 %parity)
   ret void
 done:
+  call void @fly.strict.mbarrier.leave(i64 %at, i32 %parity)
   call void @fly.poll()
   ret void
 }}

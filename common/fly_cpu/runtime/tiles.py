@@ -110,6 +110,7 @@ put:
   %group = call i32 @fly.store_group()
   %at.5 = getelementptr i8, ptr %record, i64 {GROUP}
   store i32 %group, ptr %at.5
+  call void @fly.strict.tile(ptr %map, i64 %shared, i64 %barrier, i32 %group, i32 %site)
 {_PUT}  %after = add i64 %number, 1
   store i64 %after, ptr %waiting
   ret void

@@ -74,7 +74,6 @@ def test_a_driver_that_does_not_work_leaves_the_emulator(libraries):
         (Options(threads=2), "--threads"),
         (Options(mfma="fast"), "--mfma fast"),
         (Options(observers=(object(),)), "--stats or --trace"),  # type: ignore[arg-type]
-        (Options(strict=True), r"--strict \(FLY_STRICT\)"),
     ],
 )
 def test_options_of_the_emulator_ask_for_it(libraries, options, name):
@@ -86,6 +85,19 @@ def test_options_of_the_emulator_ask_for_it(libraries, options, name):
     ):
         with pytest.raises(UsageError, match=f"^{name} is an option of the emulator"):
             open_device(device, target, options)
+
+
+def test_strict_asks_for_the_emulator_or_cpu(libraries):
+    libraries[Hip], libraries[Cuda] = hip(), cuda()
+    strict = Options(strict=True)
+    assert open_device("auto", "gfx942", strict).name == "emulator"
+    assert open_device("auto", "sm_90a", strict).name == "cpu"
+    for device, target, own in (("hip", "gfx942", "emulator"), ("cuda:0", "sm_90a", "cpu")):
+        with pytest.raises(UsageError, match="is an option of the emulator and of cpu") as caught:
+            open_device(device, target, strict)
+        assert caught.value.hint == f"add --device {own}"
+    with pytest.raises(UsageError, match=r"^--threads is an option of the emulator"):
+        open_device("cpu", "sm_90a", Options(strict=True, threads=2))
 
 
 def test_a_progress_bar_is_nothing_of_the_emulators(libraries):

@@ -66,7 +66,8 @@ def command(
         bool,
         typer.Option(
             "--strict",
-            help="Stop at missing waits, LDS races and uses of uninitialized values (emulator).",
+            help="Stop at missing waits, LDS races and uses of uninitialized values (emulator);"
+            " at races on shared memory (cpu).",
         ),
     ] = False,
     stats: Annotated[

@@ -52,29 +52,35 @@ def check_host() -> None:
         )
 
 
-def obtain(image: Image, sanitized: bool = False) -> bytes:
+def obtain(image: Image, sanitized: bool = False, strict: bool = False) -> bytes:
     """Returns the library for an image, a cached one if there is one. A `sanitized` one needs
-    AddressSanitizer's run-time library."""
+    AddressSanitizer's run-time library; a `strict` one finds races on shared memory."""
     bitcode = section.bitcode(image)
     offsets = building.offsets(image)
     key = hashlib.sha256(
-        repr((building.sources(), identity.program("llc"), offsets, sanitized)).encode()
+        repr((building.sources(), identity.program("llc"), offsets, sanitized, strict)).encode()
     )
     key.update(bitcode)
     name = f"cpu-{key.hexdigest()[:32]}.so"
     noun = "code for the host processor"
     recipe = built_library.Recipe(
-        name, lambda: build(bitcode, offsets, sanitized), noun, "about 1 s"
+        name, lambda: build(bitcode, offsets, sanitized, strict), noun, "about 1 s"
     )
     return built_library.obtain(recipe)
 
 
-def build(bitcode: bytes, offsets: Mapping[str, Sequence[int]], sanitized: bool = False) -> bytes:
+def build(
+    bitcode: bytes,
+    offsets: Mapping[str, Sequence[int]],
+    sanitized: bool = False,
+    strict: bool = False,
+) -> bytes:
     """Compiles and links the library."""
     link = ["-shared", "-z", "now", "-z", "noexecstack", "--build-id=none", "-o", "-", "/dev/stdin"]
     # By this table a report finds the callers on the stack.
     link += ["--eh-frame-hdr"] if sanitized else []
-    made = building.object_code(building.module(bitcode, offsets, sanitized), sanitized)
+    module = building.module(bitcode, offsets, sanitized, strict)
+    made = building.object_code(module, sanitized)
     return building.run("ld.lld", link, made)
 
 

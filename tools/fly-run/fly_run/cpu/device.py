@@ -7,6 +7,7 @@ import mmap
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fly_common.errors import InputError, MissingError, UsageError
 from fly_cpu import state, tensor_maps
@@ -39,7 +40,7 @@ class Cpu:
 
     def __init__(self, target: str, options: Options | None = None):
         options = in_environment(options)
-        option = options.emulators
+        option = replace(options, strict=False).emulators
         if option is not None:
             raise UsageError(f"{option} is an option of the emulator, which cpu does not have")
         if not target.startswith("sm_"):
@@ -138,7 +139,7 @@ class Cpu:
                 f"the code is for {image.target}, but the device was opened for {self.target}",
                 hint=f"compile with --target {self.target}",
             )
-        return Module(image, self.sanitized)
+        return Module(image, self.sanitized, self.options.strict)
 
     def launch(
         self,

@@ -25,6 +25,7 @@ HINTS = {
     "assert": None,
     "mbarrier": "fx.nvvm.Pipeline initialises mbarriers, and counts arrivals and bytes",
     "map": "pass a tensor map of the host function on as it is",
+    "race": "order them by a barrier, an mbarrier's phase, or a wait for asynchronous copies",
     "sanitizer": "AddressSanitizer's report tells what is at this address",
 }
 
@@ -42,7 +43,7 @@ def describe(
     kernel: Kernel, copy: Copy, block: tuple[int, int, int], regions: Sequence[Region]
 ) -> Fault:
     """Returns the fault that a library has recorded. `block` is the launch's."""
-    kind = (*state.KINDS, "sanitizer")[copy.get("kind")]
+    kind = (*state.KINDS, "sanitizer", "race")[copy.get("kind")]
     address, size = copy.get("address") & (1 << 64) - 1, copy.get("size")
     access = f"{size} bytes at 0x{address:x}"
     if kind == "read-only":
@@ -67,6 +68,8 @@ def describe(
         what = f"barrier {address} for {size} threads does not exist"
     elif kind == "mbarrier":
         what = f"mbarrier at 0x{address:x}: {_MBARRIERS[size]}"
+    elif kind == "race":
+        what = _race(kernel, copy, block, regions)
     elif kind == "map":
         what = f"there is no tensor map at 0x{address:x}"
     elif kind == "stack":
@@ -83,6 +86,25 @@ def describe(
     site = kernel.module.sites[copy.get("site")]
     place = _place(site.location)
     return Fault(f"{what}; {where(kernel, copy, block, site.what)}", hint=HINTS[kind], place=place)
+
+
+def _race(
+    kernel: Kernel, copy: Copy, block: tuple[int, int, int], regions: Sequence[Region]
+) -> str:
+    """What races with the access of a fault: see `fly_cpu.runtime.races`."""
+    address, told = copy.get("address") & (1 << 64) - 1, copy.get("size") & (1 << 64) - 1
+    ways = ["write" if told >> bit & 1 else "read" for bit in (32, 33)]
+    holder = _holder(regions, address, 1)
+    name, low = (holder.name, holder.low) if holder else ("shared memory", 0)
+    other = kernel.module.sites[copy.get("waiting")]
+    at = _place(other.location)
+    line = f" at {at.file}:{at.line}" if at is not None else ""
+    index = told >> 34
+    thread = index % block[0], index // block[0] % block[1], index // (block[0] * block[1])
+    return (
+        f"race: this {ways[0]} of byte 0x{address - low:x} of {name} and the {ways[1]} before it,"
+        f" '{other.what}'{line} of thread {thread}, have no order"
+    )
 
 
 def _place(rows: Sequence[tuple[str, int, int]] | None) -> Place | None:

@@ -126,10 +126,10 @@ class Site(NamedTuple):
 class Module:
     """See `fly_run.devices.protocol.Module`."""
 
-    def __init__(self, image: Image, sanitized: bool = False):
+    def __init__(self, image: Image, sanitized: bool = False, strict: bool = False):
         self.image, self.sanitized = image, sanitized
         self.name = next(iter(image.kernels))
-        self.library = compiling.obtain(image, sanitized)
+        self.library = compiling.obtain(image, sanitized, strict)
         self._copies = [Copy(self, 0)]
         notes = self._copies[0].notes()
         self.variables: list[tuple[str, str]] = [tuple(one) for one in notes["variables"]]

@@ -26,8 +26,8 @@ class Options:
     would affect the result. `observers` are notified of executed instructions. `mfma` selects the
     arithmetic of emulated matrix instructions: "exact" follows the best public model of the
     hardware, "fast" uses chains of fused multiply-adds. `strict` stops a launch that reads
-    registers before their loads have arrived, races on LDS, or depends on uninitialised values; the
-    environment variable FLY_STRICT=1 enables it too.
+    registers before their loads have arrived, races on LDS, or depends on uninitialised values; on
+    `cpu`, one that races on shared memory. The environment variable FLY_STRICT=1 enables it too.
     """
 
     max_instructions: int | None = None
@@ -44,8 +44,8 @@ class Options:
 
     @property
     def emulators(self) -> str | None:
-        """The first of these options that asks for something that only the emulator does, as the
-        command line calls it."""
+        """The first of these options that asks for something that only the emulator does (`strict`:
+        and `cpu`), as the command line calls it."""
         asked = (
             ("--strict (FLY_STRICT)", self.strict),
             ("--stats or --trace", bool(self.observers)),

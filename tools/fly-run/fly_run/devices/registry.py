@@ -108,8 +108,11 @@ def _number(name: str, text: str) -> int:
 
 
 def _first(target: str, options: Options) -> Device:
-    """The device that "auto" stands for. An option of the emulator asks for the emulator."""
+    """The device that "auto" stands for. An option of the emulator asks for the emulator, and
+    `strict` for a device that is no GPU."""
     names = next(names for start, names in AUTO if target.startswith(start))
+    if options.strict:
+        names = names[-1:]
     if options.emulators is not None and "emulator" in names:
         names = ("emulator",)
     for name in names[:-1]:

@@ -37,6 +37,7 @@ from fly_trace.control.objects import (
     target,
     target_attribute,
 )
+from fly_trace.control.roles import entered, members
 from fly_trace.core import rules, tracing
 from fly_trace.core.locations import Position
 from fly_trace.core.tracing import describe
@@ -55,6 +56,7 @@ __all__ = [
     "compared",
     "deleted_from",
     "each",
+    "entered",
     "filtered",
     "for_",
     "for_exit",
@@ -64,6 +66,7 @@ __all__ = [
     "items",
     "kept",
     "match",
+    "members",
     "ranged",
     "static_range",
     "target",

@@ -12,6 +12,8 @@ from fly_target import registry
 
 from fly_trace.core import tracing
 
+__all__ = ["get_arch"]
+
 HINT = f"specify it: fly-trace --target {default().default_target} (@fly.jit knows its own)"
 
 
@@ -54,3 +56,8 @@ def chip(what: str) -> str:
         tracing.refuse(f"{what} depends on the target, but this trace is for all targets", HINT)
     target.asked = True
     return target.chip
+
+
+def get_arch() -> str:
+    """The name of the target, such as "gfx942" or "sm_90a". The trace is then specific to it."""
+    return chip("fx.get_arch")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fly_trace.atoms.tiled import *  # noqa: F403
     from fly_trace.control.assertions import *  # noqa: F403
     from fly_trace.control.compile_time import *  # noqa: F403
+    from fly_trace.core.target import get_arch as get_arch
     from fly_trace.expr import ffi as ffi
     from fly_trace.expr import gpu as gpu
     from fly_trace.expr import math as math
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     from fly_trace.memory.shared_memory import *  # noqa: F403
     from fly_trace.memory.structs import *  # noqa: F403
     from fly_trace.memory.view_construction import *  # noqa: F403
+    from fly_trace.pipelines.ring import *  # noqa: F403
+    from fly_trace.pipelines.roles import *  # noqa: F403
     from fly_trace.primitives import block as block
     from fly_trace.primitives import random as random
     from fly_trace.primitives import warp as warp
@@ -54,6 +57,7 @@ if TYPE_CHECKING:
 # Module → the names it exports to fx, as in its `__all__`.
 NAMES = {
     "fly_trace.control.assertions": "assert_finite assert_in_bounds assert_uniform",
+    "fly_trace.core.target": "get_arch",
     "fly_trace.gpu.assumptions": "assume",
     "fly_trace.gpu.inline_assembly": "inline_asm",
     "fly_trace.atoms.atom": """
@@ -118,6 +122,8 @@ NAMES = {
         tiled_mma_partition_shape
         """,
     "fly_trace.layouts.tiles": "Tile make_tile",
+    "fly_trace.pipelines.ring": "pipeline pipeline_threads tile_source",
+    "fly_trace.pipelines.roles": "warp_group",
     "fly_trace.layouts.tuple_math": """
         append ceil_div dice elem_less equal get get_ group int_tuple_add int_tuple_div
         int_tuple_mod int_tuple_mul int_tuple_product int_tuple_product_each int_tuple_product_like

@@ -22,6 +22,7 @@ from fly_trace.rewrite.generators import Generating, first_yield
 from fly_trace.rewrite.naming import Naming
 from fly_trace.rewrite.nodes import CONTROL, walk
 from fly_trace.rewrite.refused import check
+from fly_trace.rewrite.roles import replace_roles
 from fly_trace.rewrite.transform import Transformer
 
 # By `id(code)`: its rewritten code, whether it was made by this module, whether it is the user's.
@@ -117,6 +118,9 @@ def _compile(function: FunctionType) -> CodeType:
         loop_state.expand(node, file)
         kinds = set(map(type, walk(node)))
     check(node, file, kinds)
+    if ast.With in kinds:
+        replace_roles(node, file)
+        kinds.add(ast.If)
     private_names.expand(node, code.co_qualname)
     if ast.NamedExpr in kinds:
         named_values.expand(node, file)

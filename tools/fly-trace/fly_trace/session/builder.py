@@ -92,6 +92,7 @@ class Builder:
         self.generators: list[Any] = []  # weak references to those of rewritten functions
         self.ids: dict[str, Scalar] = {}
         self.scratch: dict[Any, Any] = {}  # the primitives' shared memory: see `gpu.scratch`
+        self.rings: dict[int, Any] = {}  # what fills rings of buffers, by their ids
         self.arenas: list[Any] = []  # the allocators of dynamic shared memory
         self.statics: dict[Any, ir.Value] = {}  # static values of the fly dialect, by their types
         self.last_static: ir.Value | None = None

@@ -290,8 +290,9 @@ def open_gpu(kind: type[Driver], target: str, options: Options, ordinal: int | N
     """Opens a device of a driver. UsageError for options that only the emulator has."""
     option = options.emulators
     if option is not None:
+        others = "the emulator and of cpu" if options.strict else "the emulator"
         raise UsageError(
-            f"{option} is an option of the emulator, which {kind.NAME} does not have",
-            hint="add --device emulator",
+            f"{option} is an option of {others}, which {kind.NAME} does not have",
+            hint=f"add --device {'cpu' if options.strict and kind.NAME == 'cuda' else 'emulator'}",
         )
     return Gpu(driver(kind), target, ordinal)

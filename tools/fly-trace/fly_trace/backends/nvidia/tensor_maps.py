@@ -18,14 +18,8 @@ from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue, values_of
 from fly_trace.core.tracing import describe
 from fly_trace.gpu.immediates import number
-from fly_trace.layouts.layouts import (
-    ComposedLayout,
-    Layout,
-    SwizzleType,
-    make_composed_layout,
-    make_layout,
-    static,
-)
+from fly_trace.layouts.layouts import ComposedLayout, Layout, SwizzleType, static
+from fly_trace.layouts.swizzled_tiles import GROUP, swizzled_tile
 from fly_trace.memory.pointers import Access, Pointer, apply_swizzle, recast_iter
 from fly_trace.memory.tensors import Tensor
 from fly_trace.memory.view_construction import get_iter, make_view, tensor_of
@@ -48,7 +42,6 @@ __all__ = [
 ]
 
 ALIGNMENT = 1024  # bytes after which the pattern of a swizzle repeats
-GROUP = 16  # bytes that a swizzle keeps together
 
 
 def tile_layout(
@@ -65,19 +58,10 @@ def tile_layout(
         )
     if row not in data.SWIZZLES:
         tracing.refuse(f"{what} has rows of 32, 64 or 128 bytes, not {row}")
-    width = row * 8 // dtype.bits
-    across, along = shape[1 - contiguous], shape[contiguous]
-    if along % width:
+    along = shape[contiguous]
+    if along * dtype.bits % (row * 8):
         tracing.refuse(f"{what}: {along} elements of {dtype.name} are no whole rows of {row} bytes")
-    other = (across, width)
-    inner = ((width, along // width), (1, width * across))
-    if along == width:
-        inner = (width, 1)
-    modes = [other, inner] if contiguous else [inner, other]
-    layout = make_layout(tuple(one[0] for one in modes), tuple(one[1] for one in modes))
-    base = (GROUP * 8 // dtype.bits).bit_length() - 1
-    swizzle = static(SwizzleType.get(data.SWIZZLES[row], base, 3))
-    return make_composed_layout(swizzle, layout)
+    return swizzled_tile(dtype, shape, contiguous, row)
 
 
 class SharedTiles:
