@@ -310,11 +310,6 @@ def test_code_of_llvm() -> None:
     np.testing.assert_array_equal(words[128:192], np.arange(64) + 7)
 
 
-def test_strict_refuses_them() -> None:
-    with pytest.raises(Fault, match="--strict cannot tell which accesses a named barrier orders"):
-        run("  s_barrier_join 1", 1, strict=True)
-
-
 @pytest.mark.parametrize("text", ["s_barrier_signal 1", "s_barrier_wait 1", "s_barrier_join 1"])
 def test_gfx1201_has_none(text: str) -> None:
     with pytest.raises(FlyError, match="named barrier"):
