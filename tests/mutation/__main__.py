@@ -40,6 +40,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--only", metavar="REGEX", help="damage operations so named")
     parser.add_argument("--own", metavar="TARGET", help="damage handlers that only TARGET uses")
     parser.add_argument("--form", metavar="NAME", help="valu, scalar, flow, lds, global, …")
+    parser.add_argument("--tests", metavar="REGEX", help="only files of tests so named")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
     parser.add_argument("--threshold", type=float, default=0.95, metavar="SHARE")
     parser.add_argument("--targets", default=",".join(TARGETS), metavar="LIST")
@@ -106,7 +107,7 @@ def main() -> int:
                 jury = judges.Judges(prepared, tests)
                 found.append(_judged(made, jury, known, wanted.jobs, say))
 
-        suite.within(known, judge)
+        suite.within(known, judge, wanted.tests)
     if not found:
         say("no mutant was tried")
         return 2
