@@ -1,11 +1,10 @@
 """Instructions of gfx1250 that have no effect in an emulator: prefetches, also of addresses that
-are not mapped, waits for each counter, priorities. And those that end a wave's turn."""
+are not mapped, waits for each counter, priorities, sleeping."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
-from emulator_support.clusters import run as run_waves
 from emulator_support.copies import run
 
 # Distinct values in registers; what is mapped at s[4:5], and nothing at s[20:21].
@@ -76,29 +75,3 @@ def test_prefetches_of_undefined_addresses(instruction: str, lanes: str) -> None
     """Nothing depends on them, so `--strict` does not report them."""
     arrays = [np.zeros(4096, np.uint32) for _ in range(4)]
     run(f"  s_mov_b32 exec_lo, {lanes}\n  {instruction}", arrays, strict=True)
-
-
-@pytest.mark.parametrize(
-    "instruction", ["s_sleep 1", "s_sleep_var s9", "s_monitor_sleep 0x1", "s_monitor_sleep 0x8000"]
-)
-def test_a_wave_that_sleeps_lets_others_run(instruction: str) -> None:
-    """Wave 0 polls what the last one stores, with far fewer instructions than a turn may have."""
-    body = f"""  s_mov_b32 s9, 1
-  s_cmp_lg_u32 s6, 0
-  s_cbranch_scc1 stores
-again:
-  {instruction}
-  global_load_b32 v2, v10, s[4:5]
-  s_wait_loadcnt 0x0
-  v_readfirstlane_b32 s8, v2
-  s_cmp_eq_u32 s8, 0
-  s_cbranch_scc1 again
-  v_mov_b32 v3, 9
-  global_store_b32 v10, v3, s[4:5] offset:4
-  s_branch done
-stores:
-  v_mov_b32 v3, s6
-  global_store_b32 v10, v3, s[4:5]
-done:"""
-    words = run_waves(body, 1, 1, waves=2, limit=1000)
-    assert words[:2].tolist() == [1, 9]
