@@ -262,17 +262,22 @@ def test_bits_of_m0_that_are_not_the_number() -> None:
 @pytest.mark.parametrize("target", ["gfx1250", "gfx1201"])
 @pytest.mark.parametrize("signal", ["s_barrier_signal -1", "s_barrier_signal_isfirst -1"])
 def test_waves_that_signal_late_are_waited_for(signal: str, target: str) -> None:
-    """A wave's turn ends when it sleeps; one that waits must not be released then."""
+    """A wave's turn ends when it sleeps; one that waits must not be released then. Twice, as both
+    kinds of signals count as one."""
     body = f"""  s_cmp_eq_u32 s6, 0
   s_cbranch_scc1 early
   s_sleep 1
   s_sleep 1
   s_sleep 1
+  {signal}
+  s_barrier_wait -1
 {note("8")}  s_wait_storecnt 0x0
   {signal}
   s_barrier_wait -1
   s_branch done
 early:
+  s_barrier_signal -1
+  s_barrier_wait -1
   s_barrier_signal -1
   s_barrier_wait -1
   global_load_b32 v13, v10, s[4:5] offset:4

@@ -197,6 +197,7 @@ NAMED = f"""{LANES}  s_cmp_lg_u32 s6, 0
 named:
 {OWN}"""
 JOIN, SIGNAL, WAIT = "  s_barrier_join 1\n", "  s_barrier_signal 1\n", "  s_barrier_wait 1\n"
+LEAVE = "  s_barrier_leave\n"
 FIRST = SIGNAL.replace("signal", "signal_isfirst")
 M0 = JOIN.replace(" 1", " m0").join(["  s_mov_b32 m0, 1\n", SIGNAL.replace(" 1", " m0")])
 
@@ -210,6 +211,7 @@ M0 = JOIN.replace(" 1", " m0").join(["  s_mov_b32 m0, 1\n", SIGNAL.replace(" 1",
         (STORE + SIGNAL, JOIN + SIGNAL + WAIT + LOAD),
         (STORE + M0 + WAIT, M0 + WAIT + LOAD),
         (JOIN + STORE + SIGNAL + WAIT + arrive(), JOIN + SIGNAL + WAIT, poll() + LOAD),
+        (JOIN + STORE + SIGNAL + WAIT, JOIN + SIGNAL + WAIT + LOAD + LEAVE),
         (
             JOIN + (STORE + SIGNAL + WAIT) + SIGNAL + WAIT + STORE.replace("v1", "v2"),
             JOIN + (SIGNAL + WAIT + LOAD) + SIGNAL + WAIT,
@@ -229,6 +231,8 @@ def test_ordered_by_named_barriers(waves: tuple[str, ...], order: int) -> None:
         (JOIN + SIGNAL + STORE + WAIT, JOIN + SIGNAL + WAIT + LOAD),
         (JOIN + EARLY + SIGNAL + WAIT, JOIN + SIGNAL + WAIT + LOAD),
         (JOIN + SIGNAL + WAIT, STORE + SIGNAL, LOAD),
+        # A wave that leaves hands nothing over.
+        (JOIN + SIGNAL + WAIT + LOAD, JOIN + STORE + LEAVE),
         (
             JOIN + (STORE + SIGNAL + WAIT) + SIGNAL + STORE.replace("v1", "v2") + WAIT,
             JOIN + (SIGNAL + WAIT) + LOAD + SIGNAL + WAIT,

@@ -107,7 +107,7 @@ class NamedBarriers:
 
     def step(self, timeline: Timeline, wave: WaveView, name: str, number: int) -> None:
         """An instruction with the barrier's number. Wrong numbers, waits without a barrier and so
-        on are faults of the emulator's. A wave that leaves a barrier hands nothing over."""
+        on are faults of the emulator's."""
         if name == "s_barrier_wait":
             number = _word(wave.address + state.JOINED).value
             seen, barrier = _word(wave.address + state.SEEN), self._of(number)
@@ -130,7 +130,7 @@ class NamedBarriers:
 
 def named_number(instruction: Instruction, wave: WaveView) -> int:
     """Returns the number of a named barrier: a constant, or in M0."""
-    operand = instruction.operands[0] if instruction.operands else None
+    operand = instruction.operands[0]
     if isinstance(operand, Immediate):
         return operand.value & 63
     return int(wave.sgprs[state.M0 // 4]) & 63

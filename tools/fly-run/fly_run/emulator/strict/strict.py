@@ -278,7 +278,9 @@ class Strict:
 
     def _pass_named(self, wave: WaveView, track: Track, instruction: Instruction) -> None:
         name = instruction.mnemonic
-        by_m0 = not instruction.operands or not isinstance(instruction.operands[0], Immediate)
+        if name == "s_barrier_leave":  # the one that the wave has joined; hands nothing over
+            return
+        by_m0 = not isinstance(instruction.operands[0], Immediate)
         if (by_m0 or name == "s_barrier_init") and track.shadow.bits[state.M0 // 4]:
             use = Use("which barrier this is, or how many signals it expects", None, state.M0)
             raise self._report.uninitialised(wave, instruction, use)
