@@ -259,35 +259,6 @@ def test_bits_of_m0_that_are_not_the_number() -> None:
     np.testing.assert_array_equal(run(body, 2)[:3], [4, 4, 0])
 
 
-@pytest.mark.parametrize("target", ["gfx1250", "gfx1201"])
-@pytest.mark.parametrize("signal", ["s_barrier_signal -1", "s_barrier_signal_isfirst -1"])
-def test_waves_that_signal_late_are_waited_for(signal: str, target: str) -> None:
-    """A wave's turn ends when it sleeps; one that waits must not be released then. Twice, as both
-    kinds of signals count as one."""
-    body = f"""  s_cmp_eq_u32 s6, 0
-  s_cbranch_scc1 early
-  s_sleep 1
-  s_sleep 1
-  s_sleep 1
-  {signal}
-  s_barrier_wait -1
-{note("8")}  s_wait_storecnt 0x0
-  {signal}
-  s_barrier_wait -1
-  s_branch done
-early:
-  s_barrier_signal -1
-  s_barrier_wait -1
-  s_barrier_signal -1
-  s_barrier_wait -1
-  global_load_b32 v13, v10, s[4:5] offset:4
-  s_wait_loadcnt 0x0
-  global_store_b32 v10, v13, s[4:5]
-done:
-"""
-    np.testing.assert_array_equal(run(body, 2, target=target)[:2], [8, 8])
-
-
 def test_workgroups_have_their_own() -> None:
     """And each starts without members."""
     body = f"""{initialized(2, 1)}

@@ -206,3 +206,32 @@ stores:
 done:"""
     words = run_waves(body, 1, 1, waves=2, limit=1000)
     assert words[:2].tolist() == [1, 9]
+
+
+@pytest.mark.parametrize("signal", ["s_barrier_signal -1", "s_barrier_signal_isfirst -1"])
+def test_waves_that_signal_late_are_waited_for(signal: str) -> None:
+    """A wave's turn ends when it sleeps; one that waits must not be released then. Twice, as both
+    kinds of signals count as one."""
+    body = f"""  s_cmp_eq_u32 s6, 0
+  s_cbranch_scc1 early
+  s_sleep 1
+  s_sleep 1
+  s_sleep 1
+  {signal}
+  s_barrier_wait -1
+  v_mov_b32 v3, 8
+  global_store_b32 v10, v3, s[4:5] offset:4
+  s_wait_storecnt 0x0
+  {signal}
+  s_barrier_wait -1
+  s_branch done
+early:
+  s_barrier_signal -1
+  s_barrier_wait -1
+  s_barrier_signal -1
+  s_barrier_wait -1
+  global_load_b32 v13, v10, s[4:5] offset:4
+  s_wait_loadcnt 0x0
+  global_store_b32 v10, v13, s[4:5]
+done:"""
+    assert run_waves(body, 1, 1, waves=2)[:2].tolist() == [8, 8]
