@@ -56,11 +56,18 @@ amdhsa.kernels:
 """
 
 
-def run(body: str, size: int = 2, groups: int = 2, waves: int = 1, **options: Any) -> np.ndarray:
+def run(
+    body: str,
+    size: int = 2,
+    groups: int = 2,
+    waves: int = 1,
+    limit: int = 100_000,
+    **options: Any,
+) -> np.ndarray:
     """Runs the instructions `body` in `groups` workgroups, `size` of them in a cluster. s[4:5] is
     the address of 64 words, which are returned; s6 is the number of the wave, s7 that of the
     workgroup in its cluster; v0 and v1 are the work item's, v10 is 0."""
     words = np.zeros(64, np.uint32)
     code = assemble(KERNEL.format(body=body, cluster=f"{size}, 1, 1"), "gfx1250")
-    launch(code, [words], groups, 32 * waves, max_instructions=100_000, **options)
+    launch(code, [words], groups, 32 * waves, max_instructions=limit, **options)
     return words

@@ -3,6 +3,8 @@
     PYTHONPATH=tests python -m mutation                        every operation, three damages each
     PYTHONPATH=tests python -m mutation --sample 150 --seed 7  of 150 operations only
     PYTHONPATH=tests python -m mutation --only 'ds_.*'         of operations so named
+    PYTHONPATH=tests python -m mutation --targets gfx1250 --own gfx1250
+                                                       what only gfx1250 uses
 
 Prints the score and every survivor. The exit status is 1 if the score is below `--threshold`, 2 if
 the run is not trustworthy (an unmodified control was detected).
@@ -36,7 +38,9 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="damage N operations only")
     parser.add_argument("--seed", type=int, default=1, help="of what is chosen (default 1)")
     parser.add_argument("--only", metavar="REGEX", help="damage operations so named")
+    parser.add_argument("--own", metavar="TARGET", help="damage handlers that only TARGET uses")
     parser.add_argument("--form", metavar="NAME", help="valu, scalar, flow, lds, global, …")
+    parser.add_argument("--tests", metavar="REGEX", help="only files of tests so named")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N")
     parser.add_argument("--threshold", type=float, default=0.95, metavar="SHARE")
     parser.add_argument("--targets", default=",".join(TARGETS), metavar="LIST")
@@ -57,7 +61,7 @@ class Made:
 def make(wanted: argparse.Namespace, folder: Path) -> Made:
     generator = random.Random(wanted.seed)
     targets = frozenset(wanted.targets.split(","))
-    choice = choosing.Choice(targets, wanted.only, wanted.form, wanted.sample)
+    choice = choosing.Choice(targets, wanted.only, wanted.own, wanted.form, wanted.sample)
     operations = choice.operations(generator)
     lists = [one for operation in operations for one in choosing.candidates(operation, wanted.seed)]
     mutants, equivalent = choosing.differing(lists)
@@ -103,7 +107,7 @@ def main() -> int:
                 jury = judges.Judges(prepared, tests)
                 found.append(_judged(made, jury, known, wanted.jobs, say))
 
-        suite.within(known, judge)
+        suite.within(known, judge, wanted.tests)
     if not found:
         say("no mutant was tried")
         return 2

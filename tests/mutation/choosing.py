@@ -9,10 +9,9 @@ from pathlib import Path
 
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics import table
-from fly_run.emulator.semantics.base.operation import Operation
 from fly_target import registry
 
-from mutation import building, damage
+from mutation import building, damage, own
 from mutation.damage import Mutant
 from mutation.ir_text import split, type_of
 
@@ -20,31 +19,43 @@ AT_ONCE = 400  # mutants per module
 
 
 @dataclass(frozen=True)
+class Chosen:
+    """An operation, and those of its handlers that may be mutated."""
+
+    name: str
+    handlers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Choice:
-    """`only`: a pattern of names; `sample`: the number of operations, None for all."""
+    """`only`: a pattern of names; `own`: only handlers that no other target than this one uses;
+    `sample`: the number of operations, None for all."""
 
     targets: frozenset[str]
     only: str | None = None
+    own: str | None = None
     form: str | None = None
     sample: int | None = None
 
-    def operations(self, generator: random.Random) -> list[Operation]:
+    def operations(self, generator: random.Random) -> list[Chosen]:
         """Returns those that compute something on one of the targets."""
         traits = frozenset[str]().union(*(registry.find(name).traits for name in self.targets))
+        kept = own.handlers(self.own) if self.own else None
         found = [
-            operation
+            Chosen(operation.name, handlers)
             for operation in table.operations().values()
             if operation.form != "nothing"
             and (not self.only or re.fullmatch(self.only, operation.name))
             and (not self.form or operation.form == self.form)
             and (not operation.traits or operation.traits & traits)
+            and (handlers := tuple(h for h in operation.handlers if kept is None or h in kept))
         ]
         if self.sample and self.sample < len(found):
             found = generator.sample(found, self.sample)
         return found
 
 
-def candidates(operation: Operation, seed: int) -> list[list[Mutant]]:
+def candidates(operation: Chosen, seed: int) -> list[list[Mutant]]:
     """Returns three lists from which to take one mutant each: one per kind, or another kind if an
     operation has nothing of a kind to mutate. An operation's lists do not depend on the others."""
     generator = random.Random(f"{seed} {operation.name}")

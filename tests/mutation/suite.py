@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -96,9 +97,11 @@ class _Within:
         return True
 
 
-def within(handlers: Handlers, then: Callable[[Suite], None]) -> None:
-    """Calls `then` within pytest, with the tests collected and recorded."""
-    names = sorted(str(path) for pattern in FILES for path in (TESTS / "fly_run").rglob(pattern))
+def within(handlers: Handlers, then: Callable[[Suite], None], only: str | None = None) -> None:
+    """Calls `then` within pytest, with the tests collected and recorded: those of files whose
+    names, without `.py`, match `only`."""
+    found = (path for pattern in FILES for path in (TESTS / "fly_run").rglob(pattern))
+    names = sorted(str(path) for path in found if not only or re.fullmatch(only, path.stem))
     options = ["-p", "no:cacheprovider", "-p", "no:faulthandler", f"--rootdir={TESTS.parent}"]
     # Failure messages are not read, and computing them can take half a minute if arrays differ.
     options += ["--assert=plain", "--tb=native"]

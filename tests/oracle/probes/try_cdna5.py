@@ -23,7 +23,36 @@ def alone() -> list[Probe]:
         *_narrowed(),
         *_short(),
         *_duals(),
+        *_scalars(),
     ]
+
+
+# Scalar registers in place of any sources.
+THREE = ("v2, v4, v6", "s24, v4, v6", "v2, s26, v6", "v2, v4, s26", "s24, s24, v6", "v2, s26, s26")
+THREE = (*THREE, "s24, v4, s24")
+
+
+def _scalars() -> list[Probe]:
+    """Scalars in instructions that have them on gfx1250 only, or whose probes do; 64-bit literals.
+    The dot products' probes differ in the signs of bytes, and in saturation."""
+    probes = []
+    for sources in THREE:
+        probes.append(Probe(f"v_bitop3_b16 v8, {sources} bitop3:0xa6", ("32",) * 3))
+        for clamp in ("", " clamp"):
+            probes.append(Probe(f"v_dot4_u32_u8 v8, {sources}{clamp}", ("32",) * 3))
+            for signs in ("", " neg_lo:[1,1,0]", " neg_lo:[1,0,0]", " neg_lo:[0,1,0]"):
+                text = f"v_dot4_i32_iu8 v8, {sources}{signs}{clamp}"
+                probes.append(Probe(text, ("32",) * 3))
+    for sources in ("v2, v4", "s24, v4", "v2, s26"):
+        probes.append(Probe(f"v_pk_lshlrev_b16 v8, {sources}", ("32",) * 2))
+    literal = "0x3ff123456789abcd"
+    for first in ("v[2:3]", "s[24:25]"):
+        for text in (
+            f"v_fmamk_f64 v[8:9], {first}, {literal}, v[4:5]",
+            f"v_fmaak_f64 v[8:9], {first}, v[4:5], {literal}",
+        ):
+            probes.append(Probe(text, ("tame64",) * 2, "f64"))
+    return probes
 
 
 def _packed() -> list[Probe]:

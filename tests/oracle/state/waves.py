@@ -204,8 +204,9 @@ class Waves:
         """Returns an operand as "f32", "i64", …, with `-` and `|…|` applied."""
         width = int(kind[1:])
         if kind == "f64" and operand.literal:
-            # The manual: a 32-bit literal is the upper half of a double.
-            high = np.array([[int(operand.value) << 32]], np.uint64)
+            # The manual: a 32-bit literal is the upper half of a double. gfx1250 has whole ones.
+            value = int(operand.value)
+            high = np.array([[value if value >> 32 else value << 32]], np.uint64)
             return modified(operand, high, 64).view(np.float64)
         if operand.kind == "float" and kind in ("i16", "u16"):
             # LLVM, isInlinableLiteralI16: such an operand reads the low half of a 32-bit float.

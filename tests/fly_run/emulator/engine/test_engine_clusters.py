@@ -274,6 +274,39 @@ waits:
     assert run(body, 2, 4, waves=4, strict=strict)[0] == 16
 
 
+@pytest.mark.parametrize("signals", [("", "_isfirst"), ("_isfirst", "")])
+def test_a_wave_that_waits_late(signals: tuple[str, str]) -> None:
+    """The second waves wait for the first time when the barrier was complete twice: by a signal of
+    workgroup 1, then by one of workgroup 0, which sleeps before it."""
+    zero, one = signals
+    body = f"""  s_cmp_eq_u32 s6, 1
+  s_cbranch_scc1 late
+  s_cmp_eq_u32 s7, 1
+  s_cbranch_scc1 one
+  s_barrier_signal{zero} -3
+  s_barrier_wait -3
+  s_sleep 1
+  s_sleep 1
+  s_sleep 1
+  s_barrier_signal{zero} -3
+  s_branch both
+one:
+  s_barrier_signal{one} -3
+  s_barrier_wait -3
+  s_barrier_signal{one} -3
+both:
+  s_barrier_wait -3
+late:
+  s_barrier_signal -1
+  s_barrier_wait -1
+  s_barrier_wait -3
+{COUNT}"""
+    with pytest.raises(Fault, match="deadlock: no workgroup"):  # the first waves wait once more
+        run(body, 2, 2, waves=2)
+    body = body.replace("late:", "  s_barrier_signal -1\n  s_barrier_wait -1\n  s_endpgm\nlate:")
+    assert run(body, 2, 2, waves=2)[0] == 2
+
+
 def test_a_workgroup_that_ends_without_a_signal() -> None:
     body = f"""  s_cmp_eq_u32 s7, 1
   s_cbranch_scc1 done

@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+from emulator_support.clusters import run as run_waves
 from emulator_support.engine import compile_opencl, launch
 from fly_run.devices.options import Options
 from fly_run.emulator.machine import Emulator
@@ -179,3 +180,58 @@ def test_results_do_not_depend_on_what_ran_before() -> None:
     launch(code, [first, np.int32(5)], 2, 256, device=device)
     launch(code, [second, np.int32(5)], 2, 256, device=device)
     np.testing.assert_array_equal(first, second)
+
+
+@pytest.mark.parametrize(
+    "instruction", ["s_sleep 1", "s_sleep_var s9", "s_monitor_sleep 0x1", "s_monitor_sleep 0x8000"]
+)
+def test_a_wave_that_sleeps_lets_others_run(instruction: str) -> None:
+    """Wave 0 polls what the last one stores, with far fewer instructions than a turn may have."""
+    body = f"""  s_mov_b32 s9, 1
+  s_cmp_lg_u32 s6, 0
+  s_cbranch_scc1 stores
+again:
+  {instruction}
+  global_load_b32 v2, v10, s[4:5]
+  s_wait_loadcnt 0x0
+  v_readfirstlane_b32 s8, v2
+  s_cmp_eq_u32 s8, 0
+  s_cbranch_scc1 again
+  v_mov_b32 v3, 9
+  global_store_b32 v10, v3, s[4:5] offset:4
+  s_branch done
+stores:
+  v_mov_b32 v3, s6
+  global_store_b32 v10, v3, s[4:5]
+done:"""
+    words = run_waves(body, 1, 1, waves=2, limit=1000)
+    assert words[:2].tolist() == [1, 9]
+
+
+@pytest.mark.parametrize("signal", ["s_barrier_signal -1", "s_barrier_signal_isfirst -1"])
+def test_waves_that_signal_late_are_waited_for(signal: str) -> None:
+    """A wave's turn ends when it sleeps; one that waits must not be released then. Twice, as both
+    kinds of signals count as one."""
+    body = f"""  s_cmp_eq_u32 s6, 0
+  s_cbranch_scc1 early
+  s_sleep 1
+  s_sleep 1
+  s_sleep 1
+  {signal}
+  s_barrier_wait -1
+  v_mov_b32 v3, 8
+  global_store_b32 v10, v3, s[4:5] offset:4
+  s_wait_storecnt 0x0
+  {signal}
+  s_barrier_wait -1
+  s_branch done
+early:
+  s_barrier_signal -1
+  s_barrier_wait -1
+  s_barrier_signal -1
+  s_barrier_wait -1
+  global_load_b32 v13, v10, s[4:5] offset:4
+  s_wait_loadcnt 0x0
+  global_store_b32 v10, v13, s[4:5]
+done:"""
+    assert run_waves(body, 1, 1, waves=2)[:2].tolist() == [8, 8]

@@ -150,12 +150,3 @@ waits:
 done:"""
     words = run_waves(body, 1, 1, waves=4)
     assert words[:32].tolist() == [3 * lane + 32 + 64 + 96 for lane in range(32)]
-
-
-def test_strict_does_not_know_what_they_order() -> None:
-    with pytest.raises(Fault, match="cannot tell which accesses a barrier in LDS orders"):
-        run(
-            "  v_mov_b32 v12, 0\n  ds_atomic_async_barrier_arrive_b64 v12",
-            [np.zeros(64, np.uint32)] * 4,
-            strict=True,
-        )

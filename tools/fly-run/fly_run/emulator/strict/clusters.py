@@ -22,6 +22,7 @@ from fly_run.emulator.isa.instruction import Immediate, Instruction
 from fly_run.emulator.strict import tensor
 from fly_run.emulator.strict.accesses import Values
 from fly_run.emulator.strict.dataflow import Effect
+from fly_run.emulator.strict.ordering import Barrier
 from fly_run.emulator.strict.reports import Reports
 from fly_run.emulator.strict.shadow import Shadow, Use
 from fly_run.emulator.strict.tensor import MASK, Request
@@ -46,6 +47,7 @@ class Cluster:
     requests: dict[Request, Counter[int]] = field(default_factory=dict)
     made_by: dict[Request, Instruction] = field(default_factory=dict)
     ended: int = 0
+    barrier: Barrier = field(default_factory=Barrier)
 
     def signal(self, rank: int) -> bool:
         """Records a signal of workgroup `rank`. False if it has signalled in this phase already."""

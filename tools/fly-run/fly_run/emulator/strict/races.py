@@ -1,14 +1,17 @@
 """Detects unordered accesses of two waves, or two lanes, to one byte of LDS.
 
 An access completes when a wait covers it. Two accesses of different waves to a byte, at least one
-of them a plain store, race unless the first completed before its wave reached a barrier that the
-second one's wave has passed too. Atomics do not race with atomics, nor does a store with the
-previous content if it stores the same value: compilers let all waves store a value that all have
-computed. A wave's own accesses are ordered, except for loads from memory straight to LDS.
+of them a plain store, race unless the first completed before its wave signalled a barrier that the
+second one's wave has passed since, directly or through others (`ordering`). Atomics do not race
+with atomics, nor does a store with the previous content if it stores the same value: compilers let
+all waves store a value that all have computed. An arrival at a barrier in LDS does not race with
+loads, with which waves poll. A wave's own accesses are ordered, except for loads from memory
+straight to LDS.
 """
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,39 +19,40 @@ import numpy as np
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.semantics.base.access import Access as Detail
 from fly_run.emulator.strict.accesses import Destination
+from fly_run.emulator.strict.ordering import Clock
 from fly_run.emulator.strict.waits import Outstanding
 
 NEVER = 1 << 62
 
 
-@dataclass(frozen=True)
-class Passed:
-    """How many barriers of its workgroup a wave has passed, and how often its cluster's barrier was
-    complete when it last went past that."""
-
-    own: int
-    cluster: int = 0
-
-
 @dataclass(eq=False)
 class Access:
-    """An access of one instruction of a wave to LDS. It is ordered before everything after barrier
-    number `until` of the workgroup, and number `joint` of the cluster. `straight`: a load from
-    memory to LDS, which is not ordered with the wave's own accesses until a wait covers it."""
+    """An access of one instruction of a wave to LDS, by wave `wave` of workgroup `rank` of its
+    cluster. It is ordered before everything behind signal number `until` of the wave, and behind
+    the phases of barriers in LDS in `arrivals`. `straight`: a load from memory to LDS, which is not
+    ordered with the wave's own accesses until a wait covers it."""
 
     instruction: Instruction
     wave: int
-    kind: str  # load, store, atomic
+    kind: str  # load, store, atomic, arrival (at a barrier)
     straight: bool = False
+    rank: int = 0
     until: int = NEVER
-    joint: int = NEVER
+    arrivals: list[tuple[Hashable, int]] = field(default_factory=list)
 
-    def before(self, other: Access, barriers: Passed) -> bool:
-        """Whether this completes before the other, whose wave has passed that many barriers,
-        starts."""
+    def before(self, other: Access, clock: Clock) -> bool:
+        """Whether this completes before the other, whose wave has this clock, starts."""
+        if any(clock.get(key, 0) >= phase for key, phase in self.arrivals):
+            return True
         if self.wave == other.wave:
             return not self.straight or self.until != NEVER
-        return self.until <= barriers.own or self.joint <= barriers.cluster
+        return clock.get((self.rank, self.wave), 0) >= self.until
+
+    def excuses(self, other: Access) -> bool:
+        """Whether two accesses need no order: two atomics, or an arrival at a barrier and a load,
+        with which a wave polls."""
+        kinds = {self.kind, other.kind}
+        return kinds == {"atomic"} or ("arrival" in kinds and "store" not in kinds)
 
 
 @dataclass
@@ -69,11 +73,11 @@ class SharedBytes:
         self.alike = np.zeros(self.size, np.uint64)
 
     def access(
-        self, made: Access, places: np.ndarray, barriers: Passed, data: np.ndarray | None = None
+        self, made: Access, places: np.ndarray, clock: Clock, data: np.ndarray | None = None
     ) -> tuple[Access, int] | None:
-        """Records an access to the bytes `places` (in any shape) by a wave that has passed
-        `barriers` barriers; `data`: the value of a store, if known. Returns another access that it
-        races with, and the byte."""
+        """Records an access to the bytes `places` (in any shape) by a wave with this clock; `data`:
+        the value of a store, if known. Returns another access that it races with, and the
+        byte."""
         places, first = np.unique(places, return_index=True)
         inside = (places >= 0) & (places < self.size)
         places, first = places[inside], first[inside]
@@ -85,7 +89,7 @@ class SharedBytes:
         for table in [self.stored] if made.kind == "load" else [self.stored, *self.loaded]:
             for index in (one for one in np.unique(table[places]) if one >= 0):
                 other = self.accesses[index]
-                if other.before(made, barriers) or made.kind == other.kind == "atomic":
+                if other.before(made, clock) or made.excuses(other):
                     continue
                 racing = places[(table[places] == index) & ~excused]
                 if len(racing):
@@ -95,8 +99,9 @@ class SharedBytes:
             self.loaded[1, moved] = self.loaded[0, moved]
             self.loaded[0, places], self.loader[places] = number, made.wave
             return None
-        self.stored[places], self.loaded[:, places] = number, -1
-        self.loader[places] = -1
+        self.stored[places] = number
+        if made.kind != "arrival":  # a later store must be ordered behind those that poll, too
+            self.loaded[:, places], self.loader[places] = -1, -1
         if put is None:
             self.alike[places] = 0
         else:
@@ -111,15 +116,13 @@ class SharedBytes:
         return (self.alike[places] > 0) & (self.content[places] == put)
 
 
-def order(done: list[Outstanding], made: dict[Outstanding, Access], barriers: int) -> list[Access]:
-    """Orders accesses that a wait has covered before the wave's next barrier; returns them."""
-    covered = []
+def order(done: list[Outstanding], made: dict[Outstanding, Access], until: int) -> None:
+    """Orders accesses that a wait has covered before the wave's next signal, which is number
+    `until`."""
     for one in done:
         found = made.pop(one, None)
         if found is not None:
-            found.until = barriers + 1
-            covered.append(found)
-    return covered
+            found.until = until
 
 
 def moved(detail: Detail, lanes: np.ndarray, rows: list[np.ndarray]) -> np.ndarray:

@@ -62,7 +62,7 @@ class Reports:
             )
             hint = "insert a wait for the load between them"
             return self.fault(wave, made.instruction, message, hint)
-        verbs = {"load": "loaded", "store": "stored", "atomic": "changed"}
+        verbs = {"load": "loaded", "store": "stored", "atomic": "changed", "arrival": "changed"}
         message = (
             f"LDS race: byte 0x{byte:x} is {verbs[made.kind]} by wave {made.wave} and"
             f" {verbs[other.kind]} by wave {other.wave}, without synchronization; the other"
@@ -82,10 +82,6 @@ class Reports:
         return self.fault(
             wave, instruction, message, "a variable is read on a path that does not initialize it"
         )
-
-    def lds_barrier(self, wave: WaveView, instruction: Instruction) -> Fault:
-        message = "--strict cannot tell which accesses a barrier in LDS orders"
-        return self.fault(wave, instruction, message, "run this kernel without --strict")
 
     def _register(self, word: int) -> str:
         """Returns the name of the register at this offset in the wave state."""

@@ -12,9 +12,7 @@ speed. Races between workgroups on global memory are not detected.
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from fly_target import registry
@@ -26,14 +24,24 @@ from fly_run.emulator.isa.instruction import Immediate, Instruction
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
-from fly_run.emulator.semantics.base.access import Access, Atomic
-from fly_run.emulator.strict import clusters, races, tensor, undefined, unspecified
+from fly_run.emulator.strict import clusters, undefined, unspecified
 from fly_run.emulator.strict.accesses import Destination, Values, destinations
-from fly_run.emulator.strict.clusters import Cluster, Clusters
+from fly_run.emulator.strict.clusters import Clusters
 from fly_run.emulator.strict.dataflow import Effect, effects_of
-from fly_run.emulator.strict.races import SharedBytes
+from fly_run.emulator.strict.lds_barriers import LdsBarriers
+from fly_run.emulator.strict.ordering import Timeline, named_number
+from fly_run.emulator.strict.races import Access, SharedBytes
 from fly_run.emulator.strict.reports import Reports
-from fly_run.emulator.strict.shadow import SHARED, Memory, Shadow
+from fly_run.emulator.strict.shadow import SHARED, Memory, Shadow, Use
+from fly_run.emulator.strict.sharing import (
+    ASYNC,
+    ASYNC_COUNTER,
+    TENSOR,
+    Group,
+    Sharing,
+    Track,
+    kind_of,
+)
 from fly_run.emulator.strict.waits import Counters, Outstanding
 from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
 
@@ -41,38 +49,7 @@ ROOM = 1 << 24  # bytes of constants
 SIGNALS = ("s_barrier", "s_barrier_signal", "s_barrier_signal_isfirst")
 BARRIERS = ("s_barrier", "s_barrier_wait")
 CACHE = ("buffer_inv", "buffer_wb", "global_inv", "global_wb")
-# gfx1250: copies between memory and LDS, and tensor data moves, have counters of their own.
-ASYNC, ASYNC_COUNTER = "_async_", "asynccnt"
-TENSOR, TENSOR_COUNTER = "fly_tensor_copy", "tensorcnt"
-LDS_BARRIER = "_barrier_arrive_"
 SCALAR_TIMES = ("s_memtime", "s_memrealtime")
-
-
-@dataclass
-class Group:
-    """A workgroup: the state of its LDS for races and the undefined bytes, its cluster and its
-    number there."""
-
-    number: tuple[int, int, int]
-    shared: SharedBytes
-    undefined: Memory
-    cluster: Cluster
-    rank: int
-
-
-@dataclass
-class Track:
-    """A wave since its start: it has signalled `signals` barriers and passed `barriers` of them,
-    which are separate instructions on gfx12."""
-
-    number: int
-    group: Group
-    counters: Counters
-    shadow: Shadow
-    signals: int = 0
-    barriers: int = 0
-    shared: dict[Outstanding, races.Access] = field(default_factory=dict)
-    completed: list[races.Access] = field(default_factory=list)  # since a signal to the cluster
 
 
 class Strict:
@@ -84,7 +61,9 @@ class Strict:
         self._groups: dict[int, Group] = {}
 
     def wants(self, instruction: Instruction) -> Wants:
-        return Wants.BEFORE
+        # What a load is shown of a barrier in LDS is undone after it.
+        loads = instruction.mnemonic.startswith("ds_load_")
+        return Wants.BEFORE | Wants.AFTER if loads else Wants.BEFORE
 
     def begin(self, launch: Launch) -> None:
         self._launch = launch
@@ -93,6 +72,7 @@ class Strict:
         self._groups.clear()
         self._effects.clear()
         self._clusters = Clusters(launch, self._report)
+        self._sharing = Sharing(self._report)
         allocation = launch.allocation
         self._base = state.VGPR + allocation.rows * state.ROW
         target, constants = registry.find(launch.target), Constants(self._base, ROOM)
@@ -104,7 +84,7 @@ class Strict:
         self._id_rows = dispatch.id_rows(kernel, target)
 
     def after(self, wave: WaveView, instruction: Instruction) -> None:
-        """Never requested."""
+        self._sharing.restore()
 
     def end(self, executed: int, counts: Sequence[Count]) -> None:
         self._tracks.clear()
@@ -116,8 +96,8 @@ class Strict:
             hint = "see 'Unspecified behavior' in docs/emulator.md for what the emulator does"
             raise self._report.fault(wave, instruction, message, hint)
         track = self._track(wave)
-        done = track.counters.wait(instruction)
-        track.completed += races.order(done, track.shared, track.signals)
+        track.timeline.go_on()
+        track.wait(instruction)
         self._pass_barrier(wave, track, instruction)
         effects = self._effects_of(instruction)
         active = wave.active()
@@ -139,7 +119,7 @@ class Strict:
             use = undefined.step(track.shadow, effect, values, narrowed, places, shared)
             if use is not None:
                 raise self._report.uninitialised(wave, instruction, use)
-            self._check_lanes(wave, instruction, effect, values, places)
+            self._sharing.check_lanes(wave, instruction, effect, values, places)
             reached.append((effect, places))
             values.wrote(effect)
         self._issue(wave, track, instruction, reached, values)
@@ -156,13 +136,16 @@ class Strict:
             size = len(wave.lds)
             unknown = Memory((size,), SHARED)
             cluster, rank = self._clusters.of(wave.group)
-            group = Group(wave.group, SharedBytes(size), unknown, cluster, rank)
+            arrived = LdsBarriers(rank, size)
+            group = Group(wave.group, SharedBytes(size), unknown, cluster, rank, arrived)
             self._groups[slot] = group
         launch = self._launch
         shadow = Shadow(self._base, launch.scratch, launch.lanes)
         shadow.start(self._scalars, self._id_rows)
         counters = Counters(facts_of(registry.find(launch.target)).generation)
-        track = self._tracks[wave.address] = Track(wave.wave, group, counters, shadow)
+        timeline = Timeline((group.rank, wave.wave))
+        track = Track(wave.wave, group, counters, shadow, timeline)
+        self._tracks[wave.address] = track
         return track
 
     def _effects_of(self, instruction: Instruction) -> tuple[Effect, ...]:
@@ -230,14 +213,14 @@ class Strict:
         )
         counters, name = track.counters, instruction.mnemonic
         made: dict[str, Outstanding] = {}
-        shared: races.Access | None = None
+        shared: Access | None = None
         if ASYNC in name:
             # Between memory and LDS: one operation, which writes no register.
             copied = counters.issue(instruction, ASYNC_COUNTER, ASYNC, frozenset())
             made["memory"] = made["lds"] = copied
         for effect, places in reached:
             if effect.operation.mnemonic == TENSOR:
-                self._move_tensor(wave, track, instruction, effect, values)
+                self._sharing.move_tensor(wave, track, instruction, effect, values)
             for place in places:
                 space = "memory" if place.space == "scratch" else place.space
                 # A load from memory straight to LDS: both accesses complete with the load.
@@ -248,9 +231,9 @@ class Strict:
                     counter = counters.counter_of(effect, space)
                     made[space] = counters.issue(instruction, counter, space, written)
                 if place.space == "lds":
-                    kind = _kind(effect)
-                    shared = shared or races.Access(instruction, track.number, kind, straight)
-                    self._share(wave, track, shared, effect, place, _stored(effect, values))
+                    shared = shared or track.access(instruction, kind_of(effect), straight)
+                    issued = made["lds"]
+                    self._sharing.access(wave, track, shared, issued, effect, place, values)
         if shared is not None:
             track.shared[made["lds"]] = shared
         if not made and name.startswith("ds_"):  # moves between lanes
@@ -264,116 +247,44 @@ class Strict:
             counter = "storecnt" if "_wb" in name and late else "loadcnt" if late else "vmcnt"
             counters.issue(instruction, counter, "memory", frozenset())
 
-    def _move_tensor(
-        self,
-        wave: WaveView,
-        track: Track,
-        instruction: Instruction,
-        effect: Effect,
-        values: Values,
-    ) -> None:
-        """Counts a tensor data move, and records the bytes of LDS that it reads or writes."""
-        if tensor.arrives(effect.step, values):
-            raise self._report.lds_barrier(wave, instruction)
-        made = track.counters.issue(instruction, TENSOR_COUNTER, TENSOR, frozenset())
-        offsets = tensor.lds_bytes(effect.step, values, len(wave.lds))
-        use = tensor.undefined_use(effect.step, track.shadow, track.group.undefined, offsets)
-        if use is not None:
-            raise self._report.uninitialised(wave, instruction, use)
-        kind = "load" if tensor.stores(effect.step) else "store"
-        access = races.Access(instruction, track.number, kind, straight=True)
-        found = track.group.shared.access(access, offsets[:, None], self._passed(wave, track))
-        if found is not None:
-            raise self._report.race(wave, access, *found)
-        if kind == "store":
-            track.group.undefined.bytes[offsets] = 0
-        track.shared[made] = access
-
-    # -- races
-
-    def _share(
-        self,
-        wave: WaveView,
-        track: Track,
-        made: races.Access,
-        effect: Effect,
-        place: Destination,
-        rows: list[np.ndarray] | None,
-    ) -> None:
-        detail = effect.operation.detail
-        assert isinstance(detail, Access | Atomic)
-        lanes = np.flatnonzero(place.lanes)
-        offsets = place.offsets[lanes, None] + np.arange(detail.size)
-        data = races.moved(detail, lanes, rows) if rows and isinstance(detail, Access) else None
-        found = track.group.shared.access(made, offsets, self._passed(wave, track), data)
-        if found is not None:
-            raise self._report.race(wave, made, *found)
-
-    def _passed(self, wave: WaveView, track: Track) -> races.Passed:
-        seen = ctypes.c_uint32.from_address(wave.address + state.CLUSTER_SEEN)
-        return races.Passed(track.barriers, seen.value)
-
-    def _check_lanes(
-        self,
-        wave: WaveView,
-        instruction: Instruction,
-        effect: Effect,
-        values: Values,
-        places: list[Destination],
-    ) -> None:
-        """Raises a fault if two lanes of one store put different values at one byte."""
-        detail, rows = effect.operation.detail, _stored(effect, values)
-        if rows is None or not isinstance(detail, Access):
-            return
-        for where in (place for place in places if place.space == "lds"):
-            found = races.clash(detail, where, rows)
-            if found is None:
-                continue
-            first, second, byte = found
-            message = (
-                f"LDS race: lanes {first} and {second} of one store write different values to byte"
-                f" 0x{byte:x}"
-            )
-            raise self._report.fault(
-                wave, instruction, message, "each byte needs one lane that stores"
-            )
+    # -- barriers
 
     def _pass_barrier(self, wave: WaveView, track: Track, instruction: Instruction) -> None:
-        if LDS_BARRIER in instruction.mnemonic:
-            raise self._report.lds_barrier(wave, instruction)
+        name, group, timeline = instruction.mnemonic, track.group, track.timeline
+        if name.startswith("s_endpgm"):
+            timeline.end(group.barrier)
+        if not name.startswith("s_barrier"):
+            return
         if clusters.is_barrier(instruction):
-            if instruction.mnemonic.startswith("s_barrier_signal"):
-                for access in track.completed:
-                    access.joint = track.group.cluster.phase + 1
-                track.completed.clear()
-                self._clusters.signal(wave, track.group.cluster, track.group.rank, instruction)
+            if name.startswith("s_barrier_signal"):
+                timeline.signal(group.cluster.barrier, group.cluster.phase + 1)
+                self._clusters.signal(wave, group.cluster, group.rank, instruction)
+            else:
+                timeline.wait_cluster(group.cluster.barrier, wave)
             return
-        if instruction.mnemonic.startswith("s_barrier_") and not _own_barrier(instruction):
-            message = "--strict cannot tell which accesses a named barrier orders"
-            raise self._report.fault(wave, instruction, message, "run this kernel without --strict")
-        track.signals += instruction.mnemonic in SIGNALS
-        if instruction.mnemonic not in BARRIERS:
+        if name != "s_barrier" and not _own_barrier(instruction):
+            self._pass_named(wave, track, instruction)
             return
-        if track.barriers == track.signals:
+        if name in SIGNALS:
+            timeline.signal_own(group.barrier)
+        if name not in BARRIERS:
+            return
+        if timeline.barriers == timeline.signals:
             message = "a wait for a barrier that the wave has not signaled: it would never end"
             raise self._report.fault(
                 wave, instruction, message, "s_barrier_signal must come before"
             )
-        track.barriers += 1
+        timeline.wait_own(group.barrier)
 
-
-def _kind(effect: Effect) -> str:
-    detail = effect.operation.detail
-    return detail.kind if isinstance(detail, Access) else "atomic"
-
-
-def _stored(effect: Effect, values: Values) -> list[np.ndarray] | None:
-    """Returns the register rows of a store, if they are known; None for other steps."""
-    if _kind(effect) != "store":
-        return None
-    rows = [values.row(word) for word in effect.reads[-1].words()]
-    known = [row for row in rows if row is not None]
-    return known if len(known) == len(rows) else None
+    def _pass_named(self, wave: WaveView, track: Track, instruction: Instruction) -> None:
+        name = instruction.mnemonic
+        if name == "s_barrier_leave":  # the one that the wave has joined; hands nothing over
+            return
+        by_m0 = not isinstance(instruction.operands[0], Immediate)
+        if (by_m0 or name == "s_barrier_init") and track.shadow.bits[state.M0 // 4]:
+            use = Use("which barrier this is, or how many signals it expects", None, state.M0)
+            raise self._report.uninitialised(wave, instruction, use)
+        track.group.named.step(track.timeline, wave, name, named_number(instruction, wave))
 
 
 def _in_order(effect: Effect, load: Outstanding) -> bool:

@@ -16,8 +16,10 @@ from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES, TENSOR, TI
 from fly_run.emulator.strict.accesses import Values
 from fly_run.emulator.strict.shadow import Memory, Shadow, Use
 
-# The bits of groups 0 and 1 that every move reads: all but the barrier's address and stride 1.
-READ = ((1 << 128) - 1, ((1 << 208) - 1) ^ (0xFFFF << 32))
+# The bits of groups 0 and 1 that every move reads: all but the barrier's address, which only moves
+# read that arrive, and stride 1.
+BARRIER = 0xFFFF << 32
+READ = ((1 << 128) - 1, ((1 << 208) - 1) ^ BARRIER)
 
 MASK = 0xFFFF  # of the workgroups that a multicast serves: the lower bits of group 1
 
@@ -79,10 +81,17 @@ def multicast(step: Step, values: Values, name: str) -> Request | None:
     return Request(name, (words[1] or 0) & MASK, (str(words).encode(),))
 
 
-def arrives(step: Step, values: Values) -> bool:
-    """Whether a move arrives at a barrier in LDS when it is done."""
-    control = values.word(step.operands[1]) or 0
-    return bool(control >> 18 & 1)
+def arrives(step: Step, values: Values) -> int | None:
+    """Returns the address in LDS of the barrier at which a move arrives when it is done. None if it
+    names none, or copies nothing."""
+    words = [
+        _bits(values, place, count) for place, count in zip(step.operands, GROUPS, strict=False)
+    ]
+    first, second = (word or 0 for word in words[:2])
+    _, start, width = TILE[0]
+    if not first & 1 or not second >> 18 & 1 or not second >> start & (1 << width) - 1:
+        return None
+    return (second >> 32 & 0xFFFF) * 8
 
 
 def _inside(words: list[int], counts: list[int], gathers: int) -> np.ndarray:
@@ -107,9 +116,13 @@ def _bits(values: Values, place: int, count: int) -> int | None:
     return found
 
 
-def undefined_use(step: Step, shadow: Shadow, lds: Memory, offsets: np.ndarray) -> Use | None:
-    """Returns a use of an undefined value: in the descriptor, or of LDS that is stored."""
-    for place, meant in zip(step.operands, READ, strict=False):
+def undefined_use(
+    step: Step, shadow: Shadow, lds: Memory, offsets: np.ndarray, barrier: int | None
+) -> Use | None:
+    """Returns a use of an undefined value: in the descriptor, of LDS that is stored, or of the
+    barrier at this address, if any."""
+    read = READ if barrier is None else (READ[0], READ[1] | BARRIER)
+    for place, meant in zip(step.operands, read, strict=False):
         for word in range(
             place // 4, min(place // 4 + meant.bit_length() // 32 + 1, shadow.end // 4)
         ):
@@ -118,6 +131,8 @@ def undefined_use(step: Step, shadow: Shadow, lds: Memory, offsets: np.ndarray) 
                 return Use("what a tensor data move copies", None, int(shadow.origins[word]))
     if stores(step) and (bad := offsets[lds.bytes[offsets] != 0]).size:
         return Use("a stored value", None, int(lds.origins[bad[0] // 4]))
+    if barrier is not None and lds.bytes[barrier : barrier + 8].any():
+        return Use("when a barrier in LDS is complete", None, int(lds.origins[barrier // 4]))
     return None
 
 

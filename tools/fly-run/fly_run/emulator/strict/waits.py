@@ -39,6 +39,8 @@ _WAITS = {
     "s_wait_loadcnt_dscnt": ("loadcnt", "dscnt"),
     "s_wait_storecnt_dscnt": ("storecnt", "dscnt"),
 }
+# s_wait_idle waits for all of them.
+_EVERY = sorted({counter for counters in _WAITS.values() for counter in counters})
 
 
 @dataclass(eq=False)
@@ -109,6 +111,8 @@ class Counters:
 def _waited(instruction: Instruction) -> dict[str, int]:
     """Returns the counters of a wait and their limits."""
     name = instruction.mnemonic
+    if name == "s_wait_idle":
+        return dict.fromkeys(_EVERY, 0)
     if name == "s_waitcnt":
         found = (
             _COUNT.fullmatch(operand.text)
