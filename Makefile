@@ -96,6 +96,7 @@ triton: setup-test
 	test -x .peers/bin/python || python3 -m venv .peers
 	.peers/bin/python -m pip install -q --disable-pip-version-check triton==3.9.0
 	PYTHONPATH=tests $(BIN)/python -m triton_suite --triton .peers/bin/python
+	PYTHONPATH=tests $(BIN)/python -m triton_suite --triton .peers/bin/python --targets gfx1250 --strict
 	PYTHONPATH=tests $(BIN)/python -m triton_suite.headers .peers/lib/python*/site-packages/triton
 	PYTHONPATH=tests $(BIN)/python -m triton_suite --triton .peers/bin/python --targets gfx942,gfx1201 --launcher
 

@@ -119,6 +119,15 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
             "handler library": f": built once in {NUMBER} s, loaded in {NUMBER} ms",
         },
     ),
+    "emulator_targets": (
+        "--rounds 1 --kernels vector_add",
+        {
+            "vector_add 2^16 gfx1201": rf"63,488 +18,432( +{NUMBER}){{3}}",
+            "vector_add 2^16 gfx1250": rf"45,056 +14,336( +{NUMBER}){{3}}",
+            "s_wait_alu": "4,096 +0 +no effect",
+            "v_fmac_f32": rf"({NUMBER} +){{2}}{NUMBER}",
+        },
+    ),
     "observers": (
         "--repeats 1 --kernels lds_reduce",
         {

@@ -16,6 +16,7 @@ from fly_common import toolchain
 from fly_run.emulator.engine import library
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics import table
+from fly_run.emulator.semantics.base.operation import SHORT, Operation
 from fly_run.emulator.semantics.memory import resolve
 
 _DEFINE = re.compile(r'define (?:hidden |internal )?(\S+ @)"[^"]*"')
@@ -24,10 +25,14 @@ _LABEL = re.compile(r"\.L\w+")
 
 def original(handler: str) -> Function:
     """Returns a handler as generated from the emulator's tables."""
-    operations = table.operations()
-    name = handler if handler in operations else handler.rpartition(".")[0]
-    operation = operations[name]
+    operation = operation_of(handler)
     return table._emitters()[operation.form](operation, handler)
+
+
+def operation_of(handler: str) -> Operation:
+    """Returns the operation that a handler belongs to, whichever its kinds and its waves are."""
+    operations, name = table.operations(), handler.removesuffix(SHORT)
+    return operations[name if name in operations else name.rpartition(".")[0]]
 
 
 def module(texts: Sequence[str], declarations: set[str]) -> str:

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 from _pytest.runner import runtestprotocol
-from fly_run.emulator.semantics import table
 
+from mutation.building import operation_of
 from mutation.handlers import Handlers
 
 TESTS = Path(__file__).parent.parent
@@ -27,6 +27,7 @@ FILES = (
     *("test_access_bounds.py", "test_shortcuts.py", "test_measured_sums.py", "test_dot_forms.py"),
     *("test_half_overflow.py", "test_copies_to_lds.py", "test_tensor_moves.py"),
     *("test_strict_copies.py", "test_lds_barriers.py", "test_strict_clusters.py"),
+    "test_inactive_addresses.py",
 )
 # Time limit in seconds for the tests of a handler, of which only the quickest run: a child that
 # detects nothing must finish long before its own limit.
@@ -35,8 +36,7 @@ SECONDS = 8.0
 
 def form(handler: str) -> str:
     """Returns the form of the operation that a handler implements."""
-    operations = table.operations()
-    return operations[handler if handler in operations else handler.rpartition(".")[0]].form
+    return operation_of(handler).form
 
 
 @dataclass

@@ -4,12 +4,14 @@
 
 FOLDER has a code object for each level, and in the file `cases` lines "CASE LEVEL". For each case
 it writes CASE.LEVEL.npz, or CASE.LEVEL.txt with the error of the launch, before it starts the next
-one: the emulator may end the process.
+one: the emulator may end the process. Before the first one it writes the file `device`: empty, or
+why there is no such device.
 """
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,7 +76,12 @@ def main() -> None:
     parser.add_argument("--target", required=True)
     parser.add_argument("--device", default="hip")
     wanted = parser.parse_args()
-    device = open_device(wanted.device, wanted.target)
+    try:
+        device = open_device(wanted.device, wanted.target)
+    except FlyError as error:
+        (wanted.folder / "device").write_text(error.message)
+        sys.exit(3)
+    (wanted.folder / "device").write_text("")
     codes: dict[str, CodeObject] = {}
     for case, level in jobs((wanted.folder / "cases").read_text().splitlines()):
         if level not in codes:
@@ -87,8 +94,10 @@ def main() -> None:
         except FlyError as error:
             file.with_suffix(file.suffix + ".txt").write_text(error.message)
             continue
-        with file.with_suffix(file.suffix + ".npz").open("wb") as out:
+        part = file.with_suffix(file.suffix + ".part")  # a file in time, or none
+        with part.open("wb") as out:
             np.savez(out, **{str(position): array for position, array in arrays.items()})
+        part.replace(file.with_suffix(file.suffix + ".npz"))
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ from fly_run.emulator.lowering import (
 )
 from fly_run.emulator.lowering.registers import Registers, Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Step
-from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.base.operation import SHORT, Operation
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 
 LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
@@ -226,6 +226,13 @@ class Encoder:
             result += [*notes, *before, *step_and_mode, *behind, *holds]
         return result
 
+    def _address(self, handler: str) -> int:
+        """Returns a handler's address: the one for waves of 32 lanes, if they have their own."""
+        short = handler + SHORT
+        if self.registers.wave_size < state.LANES and short in self.handlers:
+            return self.handlers[short]
+        return self.handlers[handler]
+
     def _assemble(
         self, ordered: list[Instruction], steps: list[tuple[int, Step]], addresses: dict[int, int]
     ) -> Program:
@@ -246,7 +253,7 @@ class Encoder:
             state.MICRO_OP.pack_into(
                 window,
                 place * state.OP_SIZE,
-                self.handlers[step.handler],
+                self._address(step.handler),
                 *operands,
                 step.immediate & 0xFFFF_FFFF_FFFF_FFFF,
                 link,

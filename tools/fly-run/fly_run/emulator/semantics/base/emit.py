@@ -11,17 +11,22 @@ from dataclasses import dataclass
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import FLOATS, INTEGERS, Function, Value
-from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.base.operation import SHORT, SHORT_KINDS, Operation
 
 LANES = state.LANES
 ROW = state.ROW
+HALF = LANES // 2  # the lanes of a short wave
 
 
 class Handler(Function):
-    """The function of one micro-op: its operands, the wave's registers, and its exits."""
+    """The function of one micro-op: its operands, the wave's registers, and its exits. `kind` is
+    that of its operands, `lanes` the most that a wave has that runs it."""
 
     def __init__(self, name: str):
         super().__init__(name, "ptr %wave, ptr %op")
+        self.kind = name.removesuffix(SHORT).rpartition(".")[2]
+        short = name.endswith(SHORT) or self.kind in SHORT_KINDS
+        self.lanes = HALF if short else LANES
         self.wave = self.named("ptr", "%wave")
         self.op = self.named("ptr", "%op")
 
@@ -82,20 +87,16 @@ class Handler(Function):
         self.wave.at(state.LANDING).store(index)
 
     def over_chunks(self, chunk: int, body: Callable[[Value, Value], None]) -> None:
-        """Runs `body(first, mask)` for each `chunk` lanes: the first lane (i64) and the chunk's
-        bits of EXEC (`<chunk x i1>`)."""
-        if chunk == LANES:
-            body(self.constant("i64", 0), self.exec_mask().cast("i1", LANES))
-            return
+        """Runs `body(first, mask)` for each `chunk` lanes, less than all, up to the last one with
+        an active lane: the first lane (i64) and the chunk's bits of EXEC (`<chunk x i1>`)."""
 
         def turn(carried: list[Value]) -> tuple[list[Value], Value]:
-            (first,) = carried
-            bits = self.exec_mask().lshr(first).trunc(f"i{chunk}").cast("i1", chunk)
-            body(first, bits)
-            after = first + chunk
-            return [after], after.compare("ult", LANES)
+            first, left = carried
+            body(first, left.trunc(f"i{chunk}").cast("i1", chunk))
+            left = left.lshr(chunk)
+            return [first + chunk, left], left.compare("ne", 0)
 
-        self.loop([self.constant("i64", 0)], turn)
+        self.loop([self.constant("i64", 0), self.exec_mask()], turn)
 
 
 @dataclass(frozen=True)
@@ -211,7 +212,6 @@ def emit_valu(operation: Operation, name: str) -> Handler:
     kinds = name.rpartition(".")[2] if operation.inputs else ""
     outputs, inputs = operation.outputs, operation.inputs
     places = [handler.operand(number) for number in range(len(outputs) + len(inputs))]
-    chunk = operation.chunk
     # Mask inputs are read before the first chunk: a mask output may be the same register.
     masks = {
         number: places[len(outputs) + number].load("i64")
@@ -223,6 +223,8 @@ def emit_valu(operation: Operation, name: str) -> Handler:
     assert body is not None
 
     def work(first: Value, mask: Value) -> list[Value]:
+        """Emits the lanes from `first` on, as many as the mask has; returns the mask outputs."""
+        chunk = mask.lanes
         lanes = Lanes(handler, first, chunk)
         arguments = []
         for number, kind in enumerate(inputs):
@@ -258,23 +260,36 @@ def emit_valu(operation: Operation, name: str) -> Handler:
                 write_vector(places[number], result, first, under, operation.keeps_high)
         return collected
 
-    if chunk == LANES:
-        totals = work(handler.constant("i64", 0), handler.exec_mask().cast("i1", LANES))
+    def end(totals: list[Value]) -> None:
+        for number, total in zip(mask_outputs, totals, strict=True):
+            places[number].store(total)
+        handler.next()
+
+    chunk, zero, mask = operation.chunk, handler.constant("i64", 0), handler.exec_mask()
+    if operation.everywhere and chunk == LANES:
+        end(work(zero, mask.cast("i1", LANES)))
+    elif chunk == LANES:
+        # In a short wave no lane of the upper half is ever active.
+        low, high = mask.trunc(f"i{HALF}"), mask.lshr(HALF).trunc(f"i{HALF}")
+        lower = work(zero, low.cast("i1", HALF))
+
+        def go_on() -> None:
+            upper = work(handler.constant("i64", HALF), high.cast("i1", HALF))
+            end([old | new for old, new in zip(lower, upper, strict=True)])
+
+        handler.when(high.compare("ne", 0), go_on)
+        end(lower)
     else:
 
         def turn(carried: list[Value]) -> tuple[list[Value], Value]:
-            first, *so_far = carried
-            bits = handler.exec_mask().lshr(first).trunc(f"i{chunk}").cast("i1", chunk)
-            added = work(first, bits)
-            after = first + chunk
+            first, left, *so_far = carried
+            added = work(first, left.trunc(f"i{chunk}").cast("i1", chunk))
+            after, left = first + chunk, left.lshr(chunk)
+            more = after.compare("ult", LANES) if operation.everywhere else left.compare("ne", 0)
             sums = [old | new for old, new in zip(so_far, added, strict=True)]
-            return [after, *sums], after.compare("ult", LANES)
+            return [after, left, *sums], more
 
-        zero = handler.constant("i64", 0)
-        totals = handler.loop([zero, *(zero for _ in mask_outputs)], turn)[1:]
-    for number, total in zip(mask_outputs, totals, strict=True):
-        places[number].store(total)
-    handler.next()
+        end(handler.loop([zero, mask, *(zero for _ in mask_outputs)], turn)[2:])
     return handler
 
 

@@ -46,6 +46,7 @@ class Operation:
     # The input kinds of a VALU operation for which there are handlers: v a row, s a scalar, m a
     # mask. Scalars in other combinations are copied into rows (`Lowering.valu`).
     kinds: tuple[str, ...] = ()
+    short: bool = False  # waves of 32 lanes have handlers of their own besides
     detail: Any = None  # specific to this form's emitter and encoder
 
     @property
@@ -54,11 +55,15 @@ class Operation:
 
     @property
     def handlers(self) -> tuple[str, ...]:
-        """The names of this operation's handlers: one for each combination of operand kinds."""
+        """The names of this operation's handlers: one for each combination of operand kinds, and
+        those of them that waves of 32 lanes run instead (`SHORT`)."""
         kinds = self.kinds if self.form == "valu" else VARIANTS.get(self.form, ("",))
-        return tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
+        names = tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
+        more = (n for n, kind in zip(names, kinds, strict=True) if kind not in SHORT_KINDS)
+        return (*names, *(f"{name}{SHORT}" for name in more)) if self.short else names
 
 
+SHORT = "/32"  # ends the names of handlers that only waves of 32 lanes run
 # Handlers of the forms with a few fixed operand kinds.
 #   memory: v = 64-bit vector address (scratch: vector offset), s = scalar base and 32-bit vector
 #   offset (scratch: no vector offset), g = the same with a signed offset, h = one that counts
@@ -71,6 +76,7 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "matrix": (),  # steps with handlers of their own
     "wmma": (),
 }
+SHORT_KINDS = ("g", "h")  # those of a target all of whose waves have 32 lanes
 
 
 def signature(text: str) -> dict[str, Any]:

@@ -177,16 +177,17 @@ LDS_ATOMICS = {
 def operations() -> Iterator[Operation]:
     yield from _scalar_memory()
     for space in ("global", "flat", "scratch", "buffer"):
+        short = space in ("global", "flat")
         for name, access in LOADS.items():
-            yield Operation(f"{space}_load_{name}", space, detail=access)
+            yield Operation(f"{space}_load_{name}", space, short=short, detail=access)
         for name, access in STORES.items():
-            yield Operation(f"{space}_store_{name}", space, detail=access)
+            yield Operation(f"{space}_store_{name}", space, short=short, detail=access)
     for space in ("global", "flat", "buffer"):
         yield from _atomics(space)
     for name, access in LDS_LOADS.items():
-        yield Operation(f"ds_read_{name}", "lds", detail=access)
+        yield Operation(f"ds_read_{name}", "lds", short=True, detail=access)
     for name, access in LDS_STORES.items():
-        yield Operation(f"ds_write_{name}", "lds", detail=access)
+        yield Operation(f"ds_write_{name}", "lds", short=True, detail=access)
     yield from _lds_atomics()
     yield Operation("ds_wrap_rtn_b32", "lds", detail=Atomic("i32", _wrap, True, pairs=True))
     detail = Atomic("i64", _exchange_marked, True)

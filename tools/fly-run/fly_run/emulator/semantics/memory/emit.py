@@ -21,9 +21,13 @@ from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, 
 from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.semantics.memory.transfer import (
     atomic_lane,
+    dwords_of,
+    every_active,
     fetch_chunk,
+    first_lane,
     gather,
     lanes_of,
+    last_lane,
     load_lane,
     load_run,
     shortcut,
@@ -34,7 +38,7 @@ from fly_run.emulator.semantics.memory.transfer import (
 
 def emit_memory(operation: Operation, name: str) -> Handler:
     handler = Handler(name)
-    variant = name.rpartition(".")[2]
+    variant = handler.kind
     detail = operation.detail
     mask = handler.exec_mask()
     none, some, done = shortcut(handler), f"some{handler.fresh()}", f"done{handler.fresh()}"
@@ -81,7 +85,6 @@ def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | N
 
 
 SCALAR_BASES = ("s", "g", "h")  # variants with a base in scalar registers
-SHORT_WAVES = ("g", "h")  # variants of a target all of whose waves have 32 lanes
 
 
 def _base(h: Handler, form: str, variant: str) -> Value:
@@ -128,14 +131,6 @@ def _place(h: Handler, form: str, variant: str, size: int, lane: Value) -> _Plac
     return _Place(lane, low, high, address + (high.zext("i64") << 32))
 
 
-def _first_lane(h: Handler, mask: Value) -> Value:
-    return h.intrinsic("llvm.cttz", mask, h.constant("i1", 0), result=mask)
-
-
-def _last_lane(h: Handler, mask: Value) -> Value:
-    return 63 - h.intrinsic("llvm.ctlz", mask, h.constant("i1", 0), result=mask)
-
-
 def _contiguous(
     h: Handler, form: str, variant: str, access: Access, mask: Value, done: str
 ) -> None:
@@ -144,12 +139,12 @@ def _contiguous(
     instead of merely disabling the path."""
     row, high_row = _low_and_high(h, form, variant)
     origin = h.constant("i64", 0)
-    lanes = LANES // 2 if variant in SHORT_WAVES else LANES
+    lanes = h.lanes
     # Masked moves only pay for dwords; for other sizes all lanes must take part.
     whole = access.size != 4
 
     def start() -> Value:
-        return origin if whole else _first_lane(h, mask)
+        return origin if whole else first_lane(h, mask)
 
     first = _place(h, form, variant, access.size, start())
     unit = _unit(variant, access.size)
@@ -161,8 +156,7 @@ def _contiguous(
         if high_row is not None:
             assert of.high is not None
             good = good & load_row(high_row, origin, lanes).compare("eq", of.high)
-        bits = good.cast(f"i{lanes}", 0)
-        return ((bits.zext("i64") if lanes < LANES else bits) & mask).compare("eq", mask)
+        return every_active(good, mask)
 
     lane_zero = first.low - (first.lane * step).trunc("i32")
     follow = all_active(lows.compare("eq", steps + lane_zero), first)
@@ -171,7 +165,7 @@ def _contiguous(
         follow = follow & count.compare("ne", 0)
         length = count * access.size
     else:
-        length = (_last_lane(h, mask) - first.lane + 1) * access.size
+        length = (last_lane(h, mask) - first.lane + 1) * access.size
     if form != "lds":
         # The low dwords must not wrap: only then do equal high dwords imply consecutive addresses.
         if variant in ("g", "h"):
@@ -196,7 +190,7 @@ def _contiguous(
     h.branch(done)
     h.block(other)
     if access.kind == "load" and access.size >= 4:
-        first = _place(h, form, variant, access.size, _first_lane(h, mask))
+        first = _place(h, form, variant, access.size, first_lane(h, mask))
         same = all_active(lows.compare("eq", first.low.splat(lanes)), first)
         one = shortcut(h)
         h.branch_if(same, one, slow)
@@ -205,7 +199,7 @@ def _contiguous(
         spread = shortcut(h)
         h.branch_if(inside, spread, slow)
         h.block(spread)
-        source = host(_place(h, form, variant, access.size, _first_lane(h, mask)).address)
+        source = host(_place(h, form, variant, access.size, first_lane(h, mask)).address)
         data = [source.at(4 * n).load("i32", align=1) for n in range(access.dwords)]
         under = lanes_of(h.exec_mask(), lanes)
         for n, value in enumerate(data):
@@ -252,46 +246,6 @@ def starts(h: Handler, size: Value, length: Value | int) -> Value:
     return h.intrinsic("llvm.usub.sat", size, size.like(length - 1))
 
 
-def read_pair(h: Handler) -> None:
-    """A shortcut before the two reads of ds_read2_b32, which it skips: both runs of all lanes in
-    LDS at once. Operands: the two results, the address; the immediate and the extra word are the
-    offsets."""
-    mask = h.exec_mask()
-    skip, some, slow = shortcut(h), f"some{h.fresh()}", f"slow{h.fresh()}"
-    h.branch_if(mask.compare("eq", 0), skip, some)
-    h.block(skip)
-    h.jump(h.op.at(3 * state.OP_SIZE))
-    h.block(some)
-    origin, address = h.constant("i64", 0), h.operand(2)
-    size = h.wave.at(state.LDS_SIZE).load("i64")
-    offsets = h.immediate(), h.extra().zext("i64")
-
-    def lane_zero() -> Value:
-        """i32: lane 0's address, or what it would be if active; it may be below the LDS."""
-        first = _first_lane(h, mask)
-        return address.at(first << 2).load("i32") - (first << 2).trunc("i32")
-
-    start = lane_zero()
-    steps = h.vector("i32", range(0, 4 * LANES, 4))
-    follow = load_row(address, origin, LANES).compare("eq", steps + start)
-    good = (follow.cast("i64", 0) & mask).compare("eq", mask)
-    first, last = _first_lane(h, mask) << 2, _last_lane(h, mask) << 2
-    for offset in offsets:
-        lowest = start.sext("i64") + offset
-        good = good & (lowest + first).compare("sge", 0)
-        good = good & (lowest + last + 4).compare("sle", size)
-    fast = shortcut(h)
-    h.branch_if(good, fast, slow)
-    h.block(fast)
-    base = h.wave.at(state.LDS_BASE).load("ptr").at(lane_zero().sext("i64"))
-    lanes = mask.cast("i1", LANES)
-    values = [base.at(offset).load("i32", LANES, align=1) for offset in offsets]
-    for number, value in enumerate(values):
-        store_row(h.operand(number), origin, value, lanes)
-    h.branch(skip)
-    h.block(slow)
-
-
 def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
     """Handles addresses in LDS; falls through to the list if one is outside."""
     offsets = h.operand(1)
@@ -299,18 +253,19 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
     room = size - access.size
     origin = h.constant("i64", 0)
     constant = h.immediate().trunc("i32")
-    inside = (load_row(offsets, origin, LANES) + constant).compare("ule", room.trunc("i32"))
-    all_inside = (inside.cast("i64", 0) & mask).compare("eq", mask) & room.compare("sge", 0)
+    inside = (load_row(offsets, origin, h.lanes) + constant).compare("ule", room.trunc("i32"))
+    all_inside = every_active(inside, mask) & room.compare("sge", 0)
 
     good, slow = f"inside{h.fresh()}", f"outside{h.fresh()}"
     h.branch_if(all_inside, good, slow)
     h.block(good)
     base = h.wave.at(state.LDS_BASE).load("ptr")
     if access.kind == "load":
+        dwords = dwords_of(h, access, base)
 
         def fetch(first: Value, lanes: Value) -> None:
             index = load_row(offsets, first, CHUNK) + constant
-            fetch_chunk(h, access, base, index, first, lanes)
+            fetch_chunk(h, dwords, index, first, lanes, access.dwords == 1)
 
         h.over_chunks(CHUNK, fetch)
     else:
@@ -326,8 +281,8 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
 
 
 def _collect(h: Handler, form: str, variant: str, size: int) -> None:
-    """Writes every lane's address to the ADDRESS list. Addresses in LDS and in private memory are
-    32 bits wide, and their sums wrap."""
+    """Writes the lanes' addresses, up to the last active one's, to the ADDRESS list. Those in LDS
+    and in private memory are 32 bits wide, and their sums wrap."""
     low, high = _low_and_high(h, form, variant)
     base = _base(h, form, variant)
     narrow = form in ("scratch", "lds")
@@ -335,7 +290,7 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
         base = base.trunc("i32")
     if form == "scratch":
         base = h.operand(2).load("i32") + base
-    list_of = h.wave.at(state.ADDRESS)
+    list_of, last = h.wave.at(state.ADDRESS), last_lane(h, h.exec_mask())
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (first,) = carried
@@ -349,7 +304,7 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
                 address = address + (load_row(high, first, CHUNK).zext("i64") << 32)
         list_of.at(first << 3).store(address, align=64)
         after = first + CHUNK
-        return [after], after.compare("ult", LANES)
+        return [after], after.compare("ule", last)
 
     h.loop([h.constant("i64", 0)], turn)
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Function, Value
 from fly_run.emulator.semantics.base.access import FLAT, WRITES
-from fly_run.emulator.semantics.base.emit import LANES
 from fly_run.emulator.semantics.memory.resolve_buffer import resolve_buffer
 from fly_run.emulator.semantics.memory.resolver import (
     BoundedResolver,
@@ -17,6 +16,7 @@ from fly_run.emulator.semantics.memory.resolver import (
     mapped,
     private_place,
 )
+from fly_run.emulator.semantics.memory.transfer import last_lane
 
 CHUNK = 16
 SCALAR_SIGNATURE = "ptr %wave, ptr %op, i64 %address, i64 %size, i64 %flags"
@@ -74,6 +74,7 @@ def _resolve_global() -> Function:
     f = Resolver("fly_resolve_global")
     mask = f.exec_mask()
     first = f.intrinsic("llvm.cttz", mask, f.constant("i1", 0), result=mask)
+    last = last_lane(f, mask)
 
     # The usual case is one region for all lanes: this site's last one, otherwise the first lane's.
     def try_region(region: Value) -> None:
@@ -94,7 +95,7 @@ def _resolve_global() -> Function:
                 ok = ok & (address & low_bits).compare("eq", 0)
                 bits = ok.cast(f"i{CHUNK}", 0).zext("i64") << lane
                 after = lane + CHUNK
-                return [after, good | bits], after.compare("ult", LANES)
+                return [after, good | bits], after.compare("ule", last)
 
             zero = f.constant("i64", 0)
             _, good = f.loop([zero, zero], turn)
@@ -107,7 +108,7 @@ def _resolve_global() -> Function:
                     place = f.address(lane)
                     place.store(place.load("i64", CHUNK, align=64) + delta, align=64)
                     after = lane + CHUNK
-                    return [after], after.compare("ult", LANES)
+                    return [after], after.compare("ule", last)
 
                 f.loop([zero], move)
                 f.op.at(state.OP_LINK).store_shared(region)
@@ -171,6 +172,7 @@ def _resolve_bounded(space: str) -> Function:
     """Resolves LDS and private memory: offsets into one block."""
     f = BoundedResolver(f"fly_resolve_{space}")
     mask = f.exec_mask()
+    last = last_lane(f, mask)
     size_at, base_at = (
         (state.LDS_SIZE, state.LDS_BASE)
         if space == "lds"
@@ -188,7 +190,7 @@ def _resolve_bounded(space: str) -> Function:
             ok = ok & (offset & low_bits).compare("eq", 0)
             after = lane + CHUNK
             bits = ok.cast(f"i{CHUNK}", 0).zext("i64") << lane
-            return [after, good | bits], after.compare("ult", LANES)
+            return [after, good | bits], after.compare("ule", last)
 
         _, good = f.loop([zero, zero], check)
 
@@ -202,7 +204,7 @@ def _resolve_bounded(space: str) -> Function:
                     host = host + lanes * limit
                 place.store(host, align=64)
                 after = lane + CHUNK
-                return [after], after.compare("ult", LANES)
+                return [after], after.compare("ule", last)
 
             f.loop([zero], move)
             f.ret(f.constant("i1", 1))

@@ -6,15 +6,15 @@ own address. Lanes are one after the other.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from fly_run.emulator import state
-from fly_run.emulator.irgen import Value
+from fly_run.emulator.irgen import Function, Value
 from fly_run.emulator.semantics.base.access import CHUNK, Access, Atomic
-from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.base.emit import HALF, LANES, ROW, Handler, load_row, store_row
 
 SHORTCUT = "shortcut"
-HALF = LANES // 2  # the lanes of a short wave
 
 
 def shortcut(h: Handler) -> str:
@@ -25,6 +25,22 @@ def shortcut(h: Handler) -> str:
 def lanes_of(mask: Value, lanes: int) -> Value:
     """Returns the first `lanes` bits of a mask as `<lanes x i1>`."""
     return (mask.trunc(f"i{lanes}") if lanes < LANES else mask).cast("i1", lanes)
+
+
+def every_active(good: Value, mask: Value) -> Value:
+    """Returns whether all lanes of a mask (i64) are among the good ones (`<n x i1>`)."""
+    bits = good.cast(f"i{good.lanes}", 0)
+    return ((bits.zext("i64") if good.lanes < LANES else bits) & mask).compare("eq", mask)
+
+
+def first_lane(h: Function, mask: Value) -> Value:
+    """Returns the number of the first lane of a mask (i64), 64 if there is none."""
+    return h.intrinsic("llvm.cttz", mask, h.constant("i1", 0), result=mask)
+
+
+def last_lane(h: Function, mask: Value) -> Value:
+    """Returns the number of the last lane of a mask (i64), -1 if there is none."""
+    return 63 - h.intrinsic("llvm.ctlz", mask, h.constant("i1", 0), result=mask)
 
 
 def load_run(
@@ -156,18 +172,49 @@ def store_run(
 def gather(h: Handler, access: Access) -> None:
     """Loads dwords from the host addresses in the ADDRESS list."""
     nowhere = h.named("ptr", "null")
+    dwords = dwords_of(h, access, nowhere)
 
     def fetch(first: Value, lanes: Value) -> None:
         address = h.wave.at(state.ADDRESS).at(first << 3).load("i64", CHUNK, align=64)
-        fetch_chunk(h, access, nowhere, address, first, lanes)
+        fetch_chunk(h, dwords, address, first, lanes, access.dwords == 1)
 
     h.over_chunks(CHUNK, fetch)
 
 
+@dataclass(frozen=True)
+class Dword:
+    """A result of `fetch_chunk`: its row, and the host pointers for the lanes' indices; both are
+    scalars or vectors."""
+
+    row: Value
+    host: Callable[[Value], Value]
+
+
+def dwords_of(h: Handler, access: Access, base: Value) -> list[Dword]:
+    """Returns the dwords of an access whose indices count from `base`."""
+
+    def host(number: int) -> Callable[[Value], Value]:
+        return lambda index: pointer(base.at(4 * number), index)
+
+    return [Dword(h.operand(0).at(n * ROW), host(n)) for n in range(access.dwords)]
+
+
+def pointer(base: Value, index: Value) -> Value:
+    """Returns `base` advanced by indices, which are signed."""
+    text = f"getelementptr i8, ptr {base.name}, {index.type} {index.name}"
+    return base.function.value("ptr", index.lanes, text)
+
+
 def fetch_chunk(
-    h: Handler, access: Access, base: Value, index: Value, first: Value, lanes: Value
+    h: Handler,
+    dwords: Sequence[Dword],
+    index: Value,
+    first: Value,
+    lanes: Value,
+    follow: bool,
 ) -> None:
-    """Loads a chunk's dwords from `base` plus each lane's `index`, which have been checked.
+    """Loads a chunk's dwords from the places of each lane's `index`, which have been checked; with
+    `follow`, those of lanes may follow each other.
 
     Real kernels read runs and single elements in groups of 16 lanes (rows of tiles, a broadcast
     element), which take one move each. The processor's gather costs many times that.
@@ -176,54 +223,43 @@ def fetch_chunk(
         index.element, 0, f"extractelement {index.type} {index.name}, i32 0"
     )
     active = lanes.cast(f"i{CHUNK}", 0)
-    rows = [h.operand(0).at(n * ROW) for n in range(access.dwords)]
     end = f"chunk{h.fresh()}"
 
     def matches(steps: Value) -> Value:
         same = index.compare("eq", head.splat(CHUNK) + steps)
         return (same.cast(f"i{CHUNK}", 0) & active).compare("eq", active)
 
-    def case(condition: Value, work: Callable[[], list[Value]]) -> None:
+    def case(condition: Value, work: Callable[[Dword], Value]) -> None:
         quick, after = shortcut(h), f"after{h.fresh()}"
         h.branch_if(condition, quick, after)
         h.block(quick)
-        # The address register may be among the results: load everything before storing any.
-        for row, value in zip(rows, work(), strict=True):
-            store_row(row, first, value, None)
-        h.branch(end)
+        finish(work)
         h.block(after)
 
-    # An inactive lane 0 has an arbitrary address, which only counts if an active lane has it too.
-    start = base.at(head.zext("i64") if head.element == "i32" else head)
+    def finish(work: Callable[[Dword], Value]) -> None:
+        # The address register may be among the results: load everything before storing any.
+        values = [work(dword) for dword in dwords]
+        for dword, value in zip(dwords, values, strict=True):
+            store_row(dword.row, first, value, None)
+        h.branch(end)
 
-    def broadcast() -> list[Value]:
-        return [
-            lanes.select(
-                start.at(4 * n).load("i32", align=1).splat(CHUNK), load_row(row, first, CHUNK)
-            )
-            for n, row in enumerate(rows)
-        ]
+    # An inactive lane 0 has an arbitrary address, which only counts if the active ones follow it or
+    # have it too. It may be below 0 in LDS, where theirs are not.
+    def broadcast(dword: Dword) -> Value:
+        value = dword.host(head).load("i32", align=1).splat(CHUNK)
+        return lanes.select(value, load_row(dword.row, first, CHUNK))
+
+    def run(dword: Dword) -> Value:
+        return _masked_load(h, dword.host(head), dword.row, first, lanes)
+
+    def scattered(dword: Dword) -> Value:
+        return _gather_dwords(h, dword.host(index), dword.row, first, lanes)
 
     h.when(active.compare("eq", 0), lambda: h.branch(end))
     case(matches(index.like(0)), broadcast)
-    if access.dwords == 1:
-        steps = h.vector(index.element, range(0, 4 * CHUNK, 4))
-        case(matches(steps), lambda: [_masked_load(h, start, rows[0], first, lanes)])
-    pointers = [
-        h.value(
-            "ptr",
-            CHUNK,
-            f"getelementptr i8, ptr {base.at(4 * n).name}, {index.type} {index.name}",
-        )
-        for n in range(access.dwords)
-    ]
-    values = [
-        _gather_dwords(h, places, row, first, lanes)
-        for places, row in zip(pointers, rows, strict=True)
-    ]
-    for row, value in zip(rows, values, strict=True):
-        store_row(row, first, value, None)
-    h.branch(end)
+    if follow:
+        case(matches(h.vector(index.element, range(0, 4 * CHUNK, 4))), run)
+    finish(scattered)
     h.block(end)
 
 

@@ -8,7 +8,8 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.base.operation import GFX9, SINCE_GFX11, Operation
-from fly_run.emulator.semantics.memory.emit import read_pair, starts
+from fly_run.emulator.semantics.memory.emit import starts
+from fly_run.emulator.semantics.memory.pairs import read_pair
 
 Body = Callable[[Handler], None]
 
@@ -17,7 +18,7 @@ GENERAL_SGPRS = 102  # the special registers follow them
 
 def operations() -> Iterator[Operation]:
     for name, body in CUSTOM.items():
-        yield Operation(name, "custom", body=body)
+        yield Operation(name, "custom", body=body, short=body is read_pair)
     for name, body in PERMUTATIONS.items():
         yield Operation(f"{name}@wave", "custom", body=body(LANES), traits=GFX9)
         yield Operation(f"{name}@half", "custom", body=body(LANES // 2), traits=SINCE_GFX11)
