@@ -207,3 +207,23 @@ def test_objects_are_found_in_many_variables(tmp_path):
     names = {f"a{j}" for j in range(40)} | {"held", "A", "I", "x", "n", "later"}
     assert set(seen[0]) == names
     assert type(seen[0]["held"]) is list
+
+
+def test_a_call_is_checked_in_proportion_to_what_may_change():
+    """What a function and its arguments can reach may be much more, as the code of a library."""
+    lists = [[] for _ in range(2 * snapshots.FEW)]
+    snapshot = snapshots.Snapshot(snapshots.Origin.OUTSIDE)
+    snapshot.add([(lists, ("lists", None))])
+
+    def reached(size):
+        graph = lists[3]
+        for number in range(size):
+            graph = [number, graph]
+        return calls_of(lambda: snapshot.reached_by((graph,)))
+
+    assert reached(8000) == reached(4000)
+    lists[3].append(1)
+    changed = [entry for entry in snapshot.reached_by(([lists[3]],)) if entry.changed]
+    assert [entry.value for entry in changed] == [[1]]
+    changed = [one for one in snapshot.reached_by(([[], *range(9), lists],)) if one.changed]
+    assert [entry.value for entry in changed] == [[1]]

@@ -54,7 +54,9 @@ class AmdFacts:
     `features` are LLVM's subtarget features that the disassembler needs. `smem_offset_bits` is the
     width of a scalar load's constant offset, including the sign. `buffer_flags` are the bits of a
     buffer descriptor's fourth word that raw, bounds-checked accesses need. `packed_work_item_ids`:
-    x, y and z of a work item are in 10 bits each of v0, instead of v0, v1 and v2.
+    x, y and z of a work item are in 10 bits each of v0, instead of v0, v1 and v2. `packed_f32`: it
+    pays to compute two f32 by v_pk_add_f32; gfx1250 has it too, but also does any two operations of
+    f32 at once (VOPD).
     `workgroup_ids_in_ttmp`: the workgroup ids are in ttmp9 and ttmp7, instead of SGPRs.
     `split_barriers`: has s_barrier_signal and s_barrier_wait. `clusters`: workgroups may form
     clusters, whose ids are in ttmp6. `preload_prologue`: kernels with preloaded arguments start
@@ -79,6 +81,7 @@ class AmdFacts:
     smem_offset_bits: int = 21
     buffer_flags: int = 0
     packed_work_item_ids: bool = True
+    packed_f32: bool = False
     workgroup_ids_in_ttmp: bool = False
     split_barriers: bool = False
     clusters: bool = False

@@ -35,6 +35,7 @@ _CDNA2 = AmdFacts(
     waits=waits.GFX9,
     registers=RegisterFiles(512, 8, accumulation=UNIFIED, sgpr_waves=GFX9_SGPR_WAVES),
     unit=ComputeUnit(simds=4, waves=8, barriers=16),
+    packed_f32=True,
     sums="flushing",
     sums_note="exact, by the published model of CDNA2",
 )
@@ -65,6 +66,7 @@ CDNA1 = replace(
         registers=RegisterFiles(256, 4, 4, SEPARATE, GFX9_SGPR_WAVES),
         unit=ComputeUnit(simds=4, waves=10, barriers=16),
         packed_work_item_ids=False,
+        packed_f32=False,
         sums="chained",
         sums_note="chains of fused multiply-adds; no model of CDNA1 is published",
     ),

@@ -36,3 +36,15 @@ def is_rdna_arch(arch: str | None = None) -> bool:
 def get_warp_size(arch: str | None = None) -> int:
     """Lanes of a wave."""
     return 32 if (arch or get_rocm_arch()).lower().startswith(("gfx10", "gfx11", "gfx12")) else 64
+
+
+def check_smem_capacity(allocated_bytes: int, arch: str | None = None) -> None:
+    """Raises RuntimeError if a block of the chip has less shared memory. A chip that is not known
+    is not checked."""
+    from fly_target import registry
+
+    row = registry.BUILT_IN.get(arch) if arch is not None else None
+    if row is not None and allocated_bytes > row.lds:
+        raise RuntimeError(
+            f"{allocated_bytes} bytes of shared memory are allocated, but {arch} has {row.lds}"
+        )

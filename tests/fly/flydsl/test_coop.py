@@ -160,3 +160,70 @@ def test_a_width_that_is_none(monkeypatch):
         on_threads(lambda item: [fx.coop.warp_reduce(item, ADD, width=128)], given, 1)
     with pytest.raises(TypeError, match="unsupported ReductionOp, got 'xor'"):
         on_threads(lambda item: [fx.coop.warp_reduce(item, "xor")], given, 1)
+
+
+def subtracted(a: Any, b: Any) -> Any:
+    """Associative, and not commutative: the first of two."""
+    return a + b * 0
+
+
+def folded(op: Any, row: np.ndarray) -> Any:
+    return row[0] if op is subtracted else row.sum(dtype=row.dtype)
+
+
+@pytest.mark.parametrize("op", [ADD, subtracted])
+@pytest.mark.parametrize("width", [8, None])
+def test_parts_of_waves(op: Any, width: int | None, lanes: int):
+    given, group, valid = numbers(np.int32, ADD) % 1000, width or lanes, 5
+
+    def work(item: Any) -> Any:
+        flag = (item % 3 == 0).select(fx.Int32(1), fx.Int32(0))
+        found = [fx.coop.warp_reduce(item, op, width=width)]
+        found.append(fx.coop.warp_reduce(item, op, width=width, valid_items=valid))
+        found.append(fx.coop.warp_head_segmented_reduce(item, flag, op, width=width))
+        found.append(fx.coop.warp_tail_segmented_reduce(item, flag, op, width=width))
+        found.append(fx.coop.warp_broadcast(item, 3, width=width))
+        found.append(fx.coop.warp_reduce_batched([item, item + 1], op, width=width))
+        found += list(fx.coop.warp_reduce_batched_to_blocked([item] * 9, op, width=8))
+        return found
+
+    made = on_threads(work, given, 8)
+    rows = given.reshape(-1, group)
+    total = np.array([folded(op, row) for row in rows])
+    np.testing.assert_array_equal(made[0], total.repeat(group))
+    np.testing.assert_array_equal(made[1], np.repeat([folded(op, r[:valid]) for r in rows], group))
+    np.testing.assert_array_equal(made[4], rows[:, 3].repeat(group))
+    second = np.array([folded(op, row + 1) for row in rows])
+    np.testing.assert_array_equal(made[5].reshape(-1, group)[:, :2], np.stack([total, second], 1))
+    eights = np.array([folded(op, row) for row in given.reshape(-1, 8)])
+    np.testing.assert_array_equal(made[6].reshape(-1, 8)[:, :4], np.stack([eights] * 4, 1))
+    for by_head, found in ((True, made[2]), (False, made[3])):
+        for row, own in zip(rows, found.reshape(-1, group), strict=True):
+            marks = row % 3 == 0
+            heads = marks.copy() if by_head else np.array([True, *marks[:-1]])
+            heads[0] = True
+            starts = np.flatnonzero(heads)
+            for start, end in zip(starts, [*starts[1:], group], strict=True):
+                assert own[start] == folded(op, row[start:end])
+
+
+@pytest.mark.parametrize("valid", [0, 1, 77, THREADS])
+def test_a_part_of_a_block(valid: int, lanes: int):
+    given = numbers(np.int32, ADD) % 1000
+    reduce = fx.coop.BlockReduce[fx.Int32, THREADS]
+    scan = fx.coop.BlockScan[fx.Int32, THREADS]
+
+    def work(item: Any) -> Any:
+        shared = fx.SharedAllocator()
+        named = {"storage": shared.allocate(reduce.SharedStorage).peek(), "valid_items": valid}
+        found = [reduce(item, ADD, **named)]
+        fx.barrier()
+        found.append(reduce(item, lambda a, b: a + b, identity=0, **named))
+        storage = shared.allocate(scan.SharedStorage).peek()
+        found.append(scan.exclusive(item, lambda a, b: a + b, identity=0, storage=storage))
+        return found
+
+    made = on_threads(work, given, 3)
+    total = given[:valid].sum(dtype=np.int32)
+    np.testing.assert_array_equal(made[:2], np.full((2, THREADS), total))
+    np.testing.assert_array_equal(made[2], np.cumsum(given, dtype=np.int32) - given)

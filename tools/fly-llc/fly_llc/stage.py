@@ -40,6 +40,9 @@ def _compile(source: bytes, options: Options, name: str, warn: Warn | None) -> b
         source = _before_llc(source, name)
     prepared = prepare(source, options, name)
     generation = points.code_generation(prepared.target.cpu)
+    own = {one.name for one in generation.ir_passes}
+    if not own.isdisjoint(options.disable):
+        options = replace(options, disable=tuple(n for n in options.disable if n not in own))
     if options.emit not in EMITS:
         if options.emit not in generation.kinds:
             raise UsageError(f"--emit {options.emit}: the module is for {prepared.target.cpu}")
@@ -155,7 +158,7 @@ def fingerprint(options: Options) -> str:
     from fly_store import identity
 
     untimed = replace(options, timeout=None)
-    parts = [f"fly-llc 5 {untimed} {identity.program('llc')}"]
+    parts = [f"fly-llc 6 {untimed} {identity.program('llc')}"]
     if options.changes_pipeline:
         from fly_llc.insertion import filters
 

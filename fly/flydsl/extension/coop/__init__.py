@@ -1,4 +1,4 @@
-"""`fx.coop`: reductions and scans of a wave's lanes and of a block's threads.
+"""`fx.coop`: reductions, scans, exchanges and sorts of a wave's lanes and of a block's threads.
 
 `fx.coop.universal` has the forms for any target; the others use a target's own moves of lanes.
 """

@@ -31,8 +31,11 @@ def resolve_warp_width(width: int | None, what: str) -> int:
     return width
 
 
-def combine(op: str, lhs: Any, rhs: Any) -> Any:
-    """`lhs op rhs`, in their type."""
+def combine(op: Any, lhs: Any, rhs: Any) -> Any:
+    """`lhs op rhs`, in their type. `op` is a `ReductionOp`, or a function of both."""
+    if callable(op):
+        found = number(op(lhs, rhs))
+        return found if found.dtype is lhs.dtype else found.to(lhs.dtype)
     if op == ReductionOp.ADD:
         return lhs + rhs
     if op == ReductionOp.MUL:
@@ -44,8 +47,14 @@ def combine(op: str, lhs: Any, rhs: Any) -> Any:
     raise TypeError(f"unsupported ReductionOp, got {op!r}")
 
 
-def identity(op: str, dtype: DType) -> Any:
-    """The value that an operation leaves others unchanged by."""
+def identity(op: Any, dtype: DType) -> Any:
+    """The value that an operation leaves others unchanged by: of a function, its `identity`, a
+    value or a function of the type."""
+    if callable(op):
+        own = getattr(op, "identity", None)
+        if own is None:
+            raise TypeError("a function as an operation needs an identity here: give identity=")
+        return dtype(own(dtype) if callable(own) else own)
     if op in (ReductionOp.ADD, ReductionOp.MUL):
         return dtype(int(op == ReductionOp.MUL))
     if op not in (ReductionOp.MAX, ReductionOp.MIN):
@@ -55,19 +64,37 @@ def identity(op: str, dtype: DType) -> Any:
     return dtype(wrapped(dtype.range[1 if op == ReductionOp.MIN else 0], dtype))
 
 
+def with_identity(op: Any, given: Any) -> Any:
+    """An operation with another identity, if one is given."""
+    if given is None:
+        return op
+
+    def work(lhs: Any, rhs: Any) -> Any:
+        return combine(op, lhs, rhs)
+
+    work.identity = given  # type: ignore[attr-defined]
+    return work
+
+
 def number(value: Any) -> Any:
     """A thread's value as the language has it."""
     return typed(lift(value))
 
 
-def seed(value: Any, op: str, init: Any) -> Any:
+def seed(value: Any, op: Any, init: Any) -> Any:
     """A scan's result with `init` before it."""
     return value if init is None else combine(op, init, value)
 
 
-def thread_partial(value: Any, op: str) -> Any:
+def thread_partial(value: Any, op: Any) -> Any:
     """The items of a thread as one."""
-    return value.reduce(op) if isinstance(value, Vector) else value  # type: ignore[call-arg]
+    items = list(value) if isinstance(value, (list, tuple, Vector)) else [value]
+    if isinstance(value, Vector) and not callable(op):
+        return value.reduce(op)  # type: ignore[call-arg]
+    found = number(items[0])
+    for item in items[1:]:
+        found = combine(op, found, number(item))
+    return found
 
 
 def linear_thread_id(block_size: tuple[int, int, int] | None) -> Any:

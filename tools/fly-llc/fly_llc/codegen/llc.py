@@ -49,11 +49,15 @@ def generate(
     LLVM's machine verifier runs after each pass, which is cheap compared with a separate run.
     `meanwhile` is called while llc runs. Passes that would generate wrong code for this module are
     left out (`defects`) or get another input (`ir_defects`), and a module on which llc crashes is
-    tried once more in another form (`crashes`).
+    tried once more in another form (`crashes`). A module that llc refuses is compiled without the
+    changes of this project's passes, so that messages are about the module that was given.
     """
     from fly_llc.codegen import points
 
     source, done = _searched(source, emit, stop, verify, meanwhile)
+    if done.output is None and source.plain is not None:
+        source = replace(source, data=source.plain, plain=None)
+        source, done = _searched(source, emit, stop, verify)
     if done.signal is not None:
         from fly_llc.codegen import crashes
 

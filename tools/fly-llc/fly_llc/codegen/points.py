@@ -70,11 +70,21 @@ class Named:
 
 
 @record
+class IRPass:
+    """A pass of this project on LLVM IR. `run` refers to a function of the module's text, its
+    target and LLVM's options, which returns another text or None."""
+
+    name: str
+    run: str
+
+
+@record
 class CodeGeneration:
     """A backend's machine pipeline. `triple` is used to query llc about it. `triples` and
     `processors` are regular expressions for the supported triples and the processors' names.
     `first_pass` is the machine pass that precedes all others.
 
+    `ir_passes` are this project's own passes on LLVM IR, which run before llc's from -O1.
     `header_features` are regular expressions for the subtarget features that an object's header
     records, `default_features` those of a module that sets none. `product` is llc's file type of
     the result, which the next stage reads, and `kinds` are further names for it (`--emit`).
@@ -98,6 +108,7 @@ class CodeGeneration:
     filters: tuple[str, ...] = ()
     defects: tuple[Defect, ...] = ()
     ir_defects: tuple[IRDefect, ...] = ()
+    ir_passes: tuple[IRPass, ...] = ()
 
     def file_type(self, emit: str) -> str:
         """Returns llc's file type for `emit`, "obj" or "asm"."""

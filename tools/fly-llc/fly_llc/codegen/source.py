@@ -18,7 +18,8 @@ LEVEL = 2  # llc's own default
 class Source:
     """An input that llc can read. `name` is its name in messages. `resume` is the point at which
     MIR was stopped; `ir_pass` is the pass on LLVM IR at which code generation begins, if it is not
-    the first one. `level` is -O of code generation; `flags` are LLVM's options."""
+    the first one. `level` is -O of code generation; `flags` are LLVM's options. `plain` is the
+    input as it was read, if a pass of this project has changed it."""
 
     data: bytes
     name: str
@@ -27,12 +28,13 @@ class Source:
     resume: Point | None = None
     flags: tuple[str, ...] = ()
     ir_pass: str | None = None
+    plain: bytes | None = None
 
     def at(self, point: Point, mir: bytes) -> Source:
         """Returns the same module as MIR at a point."""
         from fly_llc.codegen.resume import readable
 
-        return replace(self, data=readable(mir), resume=point, ir_pass=None)
+        return replace(self, data=readable(mir), resume=point, ir_pass=None, plain=None)
 
     @property
     def start(self) -> list[str]:
@@ -71,7 +73,21 @@ def prepare(data: bytes, options: Options, name: str) -> Source:
         text = data.decode(errors="replace")
     else:
         artifact.refuse(kind, artifact.LLVM_IR, name)
-    return Source(data, name, read_target(text, name), level, None, options.flags)
+    source = Source(data, name, read_target(text, name), level, None, options.flags)
+    return _changed(source, text, options) if level else source
+
+
+def _changed(source: Source, text: str, options: Options) -> Source:
+    """Runs this project's passes on LLVM IR."""
+    from fly_common.resolve import resolve
+
+    from fly_llc.codegen import points
+
+    changed = None
+    for one in points.code_generation(source.target.cpu).ir_passes:
+        if one.name not in options.disable:
+            changed = resolve(one.run)(changed or text, source.target, source.flags) or changed
+    return replace(source, data=changed.encode(), plain=source.data) if changed else source
 
 
 def _resumption(data: bytes, options: Options, target: Target, name: str) -> tuple[Point, int]:

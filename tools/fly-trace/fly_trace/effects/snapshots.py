@@ -179,11 +179,12 @@ class Snapshot:
 
     def reached_by(self, values: Iterable[Any]) -> list[Entry]:
         """The entries that a call may change; `values` are its function and arguments."""
-        if self.count > FEW:
-            return self._reached(values)
+        given = tuple(values)
+        if self.count > FEW and (reached := self._reached(given)) is not None:
+            return reached
         found = self._all_data()
-        given = (self.find(value) for value in values)
-        return [*found, *(entry for entry in given if entry and not entry.kind.is_data)]
+        own = (self.find(value) for value in given)
+        return [*found, *(entry for entry in own if entry and not entry.kind.is_data)]
 
     def _all_data(self) -> list[Entry]:
         found: list[Entry] = []
@@ -193,10 +194,14 @@ class Snapshot:
             snapshot = snapshot.parent
         return found
 
-    def _reached(self, values: Iterable[Any]) -> list[Entry]:
+    def _reached(self, values: Iterable[Any]) -> list[Entry] | None:
+        """The entries that are reachable from values; None if these reach more objects than there
+        are entries, whose comparison takes less time than to find out which."""
         found = []
         stack, passed = list(values), set()
-        while stack and len(passed) < MOST_OBJECTS:
+        while stack:
+            if len(passed) >= self.count:
+                return None
             value = stack.pop()
             kind = object_kinds.BY_TYPE.get(type(value)) or object_kinds.kind_of(type(value))
             if kind is object_kinds.SKIPPED or id(value) in passed:

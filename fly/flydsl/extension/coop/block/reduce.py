@@ -14,7 +14,9 @@ from fly.flydsl.extension.coop._common import (
     number,
     thread_partial,
     when,
+    with_identity,
 )
+from fly.flydsl.extension.coop._common import identity as identity_of
 from fly.flydsl.extension.coop.block._spec import BlockAlgorithm, BlockAlgorithmMeta
 
 __all__ = ["BlockReduce", "BlockReduceAlgorithm"]
@@ -53,12 +55,24 @@ class _BlockReduceMeta(BlockAlgorithmMeta):
     def _default_algorithm_for(cls, target: Any) -> Any:
         return BlockReduceAlgorithm.WARP_REDUCTIONS
 
-    def __call__(cls: Any, value: Any, op: str, *, storage: Any) -> Any:
+    def __call__(
+        cls: Any,
+        value: Any,
+        op: Any,
+        *,
+        storage: Any,
+        valid_items: Any = None,
+        identity: Any = None,
+    ) -> Any:
         """Combines the values of the block's threads, a vector's elements first. All threads get
-        the result. A second use of the storage needs a barrier before it."""
+        the result. A second use of the storage needs a barrier before it. `op` may be a function.
+        With `valid_items`, the first threads' values, so many; `identity` if there are none."""
         if cls.block_threads is None:
             raise TypeError("specialize first, e.g. BlockReduce[fx.Float32, 256]")
         partial, tid = number(thread_partial(value, op)), linear_thread_id(cls.block_size)
+        if valid_items is not None:
+            neutral = identity_of(with_identity(op, identity), partial.dtype)
+            partial = (tid < valid_items).select(partial, neutral)
         reduce, lanes = cls.warp_ops.warp_reduce, cls.warp_threads
         if cls.num_warps == 1:
             return reduce(partial, op, width=lanes)

@@ -11,7 +11,14 @@ from fly.flydsl.expr.gpu import barrier
 from fly.flydsl.expr.struct import Array, Struct
 from fly.flydsl.expr.typing import Vector as Vectors
 from fly.flydsl.extension.coop import warp as _warp
-from fly.flydsl.extension.coop._common import combine, linear_thread_id, number, seed, when
+from fly.flydsl.extension.coop._common import (
+    combine,
+    linear_thread_id,
+    number,
+    seed,
+    when,
+    with_identity,
+)
 from fly.flydsl.extension.coop.block._spec import BlockAlgorithm, BlockAlgorithmMeta
 
 __all__ = ["BlockScan", "BlockScanAlgorithm"]
@@ -45,34 +52,38 @@ class _BlockScanMeta(BlockAlgorithmMeta):
 class BlockScan(BlockAlgorithm, metaclass=_BlockScanMeta):
     """`BlockScan[fx.Float32, 256].inclusive(value, fx.ReductionOp.ADD, storage=…)`, with storage of
     its `SharedStorage`. A vector is several items of a thread, one after the other. The operation
-    is associative, and need not be commutative. A second use of the storage needs a barrier before
-    it."""
+    is associative, and need not be commutative: a `ReductionOp`, or a function with an `identity`.
+    A second use of the storage needs a barrier before it."""
 
     warp_ops: Any = _warp
 
     @classmethod
-    def inclusive(cls, value: Any, op: str, *, storage: Any, init: Any = None) -> Any:
+    def inclusive(
+        cls, value: Any, op: Any, *, storage: Any, init: Any = None, identity: Any = None
+    ) -> Any:
         """Combines the items up to and including each one."""
-        return cls._scan(value, op, storage, True, init)[0]
+        return cls._scan(value, with_identity(op, identity), storage, True, init)[0]
 
     @classmethod
-    def exclusive(cls, value: Any, op: str, *, storage: Any, init: Any = None) -> Any:
+    def exclusive(
+        cls, value: Any, op: Any, *, storage: Any, init: Any = None, identity: Any = None
+    ) -> Any:
         """Combines the items before each one. The first gets `init`, or the identity."""
-        return cls._scan(value, op, storage, False, init)[0]
+        return cls._scan(value, with_identity(op, identity), storage, False, init)[0]
 
     @classmethod
     def inclusive_with_aggregate(
-        cls, value: Any, op: str, *, storage: Any, init: Any = None
+        cls, value: Any, op: Any, *, storage: Any, init: Any = None, identity: Any = None
     ) -> tuple[Any, Any]:
         """The inclusive scan, and the block's total without `init`."""
-        return cls._scan(value, op, storage, True, init)
+        return cls._scan(value, with_identity(op, identity), storage, True, init)
 
     @classmethod
     def exclusive_with_aggregate(
-        cls, value: Any, op: str, *, storage: Any, init: Any = None
+        cls, value: Any, op: Any, *, storage: Any, init: Any = None, identity: Any = None
     ) -> tuple[Any, Any]:
         """The exclusive scan, and the block's total without `init`."""
-        return cls._scan(value, op, storage, False, init)
+        return cls._scan(value, with_identity(op, identity), storage, False, init)
 
     @classmethod
     def _scan(
@@ -80,8 +91,8 @@ class BlockScan(BlockAlgorithm, metaclass=_BlockScanMeta):
     ) -> tuple[Any, Any]:
         if cls.block_threads is None:
             raise TypeError("specialize first, e.g. BlockScan[fx.Float32, 256]")
-        is_vector = isinstance(value, Vector)
-        items = list(value) if is_vector else [number(value)]
+        is_vector = isinstance(value, (list, tuple, Vector))
+        items = [number(one) for one in value] if is_vector else [number(value)]
         running = [items[0]]
         for item in items[1:]:
             running.append(combine(op, running[-1], item))

@@ -15,27 +15,49 @@ from fly_trace.values.scalars import Scalar
 from fly.flydsl._mlir.dialects import rocdl as _dialect
 from fly.flydsl.compiler.backends import current_target
 from fly.flydsl.expr.gpu import lane_id
-from fly.flydsl.extension.coop._common import combine, identity, number, resolve_warp_width, seed
+from fly.flydsl.extension.coop._common import (
+    combine,
+    identity,
+    number,
+    resolve_warp_width,
+    seed,
+    thread_partial,
+)
 from fly.flydsl.extension.coop.warp import reduce as _reduce
 from fly.flydsl.extension.coop.warp import scan as _scan
+from fly.flydsl.extension.coop.warp.reduce import (
+    warp_broadcast,
+    warp_head_segmented_reduce,
+    warp_reduce_batched,
+    warp_reduce_batched_to_blocked,
+    warp_reduce_batched_to_striped,
+    warp_tail_segmented_reduce,
+)
 from fly.flydsl.numbers.types import ir_type
 
 __all__ = [
+    "warp_broadcast",
     "warp_exclusive_scan",
+    "warp_head_segmented_reduce",
     "warp_inclusive_scan",
     "warp_reduce",
+    "warp_reduce_batched",
+    "warp_reduce_batched_to_blocked",
+    "warp_reduce_batched_to_striped",
     "warp_scan",
     "warp_scan_with_aggregate",
+    "warp_tail_segmented_reduce",
 ]
 
 _ROW, _HALF, _WAVE = 16, 32, 64
 _ROW_HALF_MIRROR = 0x141  # the control of DPP: ISA of CDNA3, "Data Parallel Processing"
 
 
-def applies(value: Any) -> bool:
-    """Whether DPP moves the value."""
+def applies(value: Any, op: Any) -> bool:
+    """Whether DPP moves the value, for a `ReductionOp`."""
     return (
         current_target().arch.startswith("gfx9")
+        and not callable(op)
         and isinstance(value, Scalar)
         and value.dtype.bits == 32
     )
@@ -75,12 +97,12 @@ def _exclusive(inclusive: Any, op: str, width: int) -> Any:
     return (lane_id() % width > 0).select(below, neutral)
 
 
-def warp_reduce(value: Any, op: str, *, width: int | None = None) -> Any:
+def warp_reduce(value: Any, op: Any, *, width: int | None = None, valid_items: Any = None) -> Any:
     """As the form for any target."""
     width = resolve_warp_width(width, "warp_reduce width")
-    found = number(value)
-    if not applies(found):
-        return _reduce.warp_reduce(found, op, width=width)
+    found = number(thread_partial(value, op))
+    if valid_items is not None or not applies(found, op):
+        return _reduce.warp_reduce(value, op, width=width, valid_items=valid_items)
     if width == _WAVE:
         return lane_moves.of_lane(_inclusive(found, op, width), _WAVE - 1)
     offset = 1
@@ -96,7 +118,7 @@ def warp_inclusive_scan(value: Any, op: str, *, width: int | None = None, init: 
     """As the form for any target."""
     width = resolve_warp_width(width, "warp_inclusive_scan width")
     found = number(value)
-    if not applies(found):
+    if not applies(found, op):
         return _scan.warp_inclusive_scan(found, op, width=width, init=init)
     return seed(_inclusive(found, op, width), op, init)
 
@@ -105,7 +127,7 @@ def warp_exclusive_scan(value: Any, op: str, *, width: int | None = None, init: 
     """As the form for any target."""
     width = resolve_warp_width(width, "warp_exclusive_scan width")
     found = number(value)
-    if not applies(found):
+    if not applies(found, op):
         return _scan.warp_exclusive_scan(found, op, width=width, init=init)
     return seed(_exclusive(_inclusive(found, op, width), op, width), op, init)
 
@@ -116,7 +138,7 @@ def warp_scan(
     """As the form for any target."""
     width = resolve_warp_width(width, "warp_scan width")
     found = number(value)
-    if not applies(found):
+    if not applies(found, op):
         return _scan.warp_scan(found, op, width=width, init=init)
     inclusive = _inclusive(found, op, width)
     return seed(inclusive, op, init), seed(_exclusive(inclusive, op, width), op, init)
@@ -128,7 +150,7 @@ def warp_scan_with_aggregate(
     """As the form for any target."""
     width = resolve_warp_width(width, "warp_scan_with_aggregate width")
     found = number(value)
-    if not applies(found):
+    if not applies(found, op):
         return _scan.warp_scan_with_aggregate(found, op, width=width, init=init)
     inclusive = _inclusive(found, op, width)
     exclusive = seed(_exclusive(inclusive, op, width), op, init)

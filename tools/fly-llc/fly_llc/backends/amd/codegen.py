@@ -10,7 +10,7 @@ from __future__ import annotations
 from fly_target.amd.triple import TRIPLE
 
 from fly_llc.backends.amd.defects import DEFECTS, IR_DEFECTS
-from fly_llc.codegen.points import CodeGeneration, Named, Point
+from fly_llc.codegen.points import CodeGeneration, IRPass, Named, Point
 
 AMDGPU = CodeGeneration(
     triple=TRIPLE,
@@ -23,6 +23,7 @@ AMDGPU = CodeGeneration(
     comparison="fly_llc.backends.amd.comparison:report",
     defects=DEFECTS,
     ir_defects=IR_DEFECTS,
+    ir_passes=(IRPass("pair-f32", "fly_llc.backends.amd.pairing:paired"),),
     points=(
         Named(
             "post-isel",

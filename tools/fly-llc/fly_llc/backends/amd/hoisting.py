@@ -24,6 +24,8 @@ import functools
 import re
 from collections.abc import Iterator
 
+from fly_llc.codegen.ir_text import FUNCTION, LABEL, NAME
+
 # Operations for which AMDGPU's cost model can say that they cost nothing (LLVM 22).
 _FREE = (
     "addrspacecast|alloca|bitcast|call|extractelement|extractvalue|fneg|fpext|freeze"
@@ -35,19 +37,15 @@ _COSTLY = re.compile(
     r" @llvm\.(?:amdgcn\.(?!work)|[su](?:min|max|add|sub|mul|cmp|shl)|abs|bitreverse|bswap|ct|f[ms]"
     r"|m|ceil|copysign|cos|exp|floor|ldexp|log|pow|rint|round|sin|sqrt|trunc|vector)| @(?!llvm\.)"
 )
-_NAME = r'%(?:"(?:[^"\\]|\\.)*"|[-$.\w]+)'
-
-_FUNCTION = re.compile(r"^define .*?\{$(.*?)^\}$", re.MULTILINE | re.DOTALL)
-_LABEL = re.compile(r'^("(?:[^"\\]|\\.)*"|[-$.\w]+):.*$', re.MULTILINE)
-_TARGET = re.compile(rf"\blabel ({_NAME})")
-_CONDITIONAL = re.compile(rf"^ +br i1 .*?, label ({_NAME}), label ({_NAME})", re.MULTILINE)
-_DEFINITION = re.compile(rf"^ +({_NAME}) = (?:(?:tail|musttail|notail) )?(\w+)(.*)$", re.MULTILINE)
+_TARGET = re.compile(rf"\blabel ({NAME})")
+_CONDITIONAL = re.compile(rf"^ +br i1 .*?, label ({NAME}), label ({NAME})", re.MULTILINE)
+_DEFINITION = re.compile(rf"^ +({NAME}) = (?:(?:tail|musttail|notail) )?(\w+)(.*)$", re.MULTILINE)
 _PHI = re.compile(
-    rf"^ +{_NAME} = phi (?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*(.+?) (?=\[ ).*$",
+    rf"^ +{NAME} = phi (?:(?:nnan|ninf|nsz|arcp|contract|afn|reassoc|fast) )*(.+?) (?=\[ ).*$",
     re.MULTILINE,
 )
-_INCOMING = re.compile(rf"\[ ({_NAME}), ({_NAME}) \]")
-_ANY_NAME = re.compile(_NAME)
+_INCOMING = re.compile(rf"\[ ({NAME}), ({NAME}) \]")
+_ANY_NAME = re.compile(NAME)
 # What is not a `br` of two ways becomes some before the pass runs.
 _OTHER_BRANCHES = re.compile(r"^ +(?:switch|indirectbr|br i1 (?:true|false|undef|poison),)", re.M)
 
@@ -59,7 +57,7 @@ class _Graph:
     with their `%`."""
 
     def __init__(self, body: str):
-        labels = [*_LABEL.finditer(body)]
+        labels = [*LABEL.finditer(body)]
         starts = [0, *(label.end() for label in labels)]
         ends = [*(label.start() for label in labels), len(body)]
         names = [ENTRY, *(f"%{label[1]}" for label in labels)]
@@ -174,7 +172,7 @@ def may_occur(ir: str) -> bool:
         return False
     if _OTHER_BRANCHES.search(ir):
         return True
-    return any(True for function in _FUNCTION.finditer(ir) for _ in _Graph(function[1]).elses())
+    return any(True for function in FUNCTION.finditer(ir) for _ in _Graph(function[1]).elses())
 
 
 def frozen(ir: str) -> str | None:
@@ -182,7 +180,7 @@ def frozen(ir: str) -> str | None:
     if there is none."""
     parts: list[str] = []
     end = 0
-    for function in _FUNCTION.finditer(ir):
+    for function in FUNCTION.finditer(ir):
         body = _frozen(function[1])
         if body is not None:
             parts += [ir[end : function.start(1)], body]
