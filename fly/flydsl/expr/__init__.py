@@ -12,11 +12,11 @@ import fly.flydsl.numbers.methods  # noqa: F401  FlyDSL's methods of numbers
 
 # Modules with names that FlyDSL has in another form than the language, or alone. The first one that
 # has a name gives it.
-_HOMES = ("struct", "typing", "arith", "gpu", "primitive")
+_HOMES = ("struct", "typing", "arith", "gpu", "primitive", "llvm")
 _MODULES = {
     **{name: name for name in ("arith", "gpu", "math", "meta", "rocdl")},
     **{name: name for name in ("typing", "utils", "vector", "numeric", "primitive")},
-    **{name: name for name in ("derived", "enum", "extern")},
+    **{name: name for name in ("derived", "enum", "extern", "llvm")},
     "ffi": "extern",
     "tdm_ops": "rocdl.tdm_ops",
 }
