@@ -35,9 +35,7 @@ def read(
     parameters = signature.parameters_of(function)
     given: dict[str, ParameterType] = {}
     values: dict[str, Any] = {}
-    held = by_name(function.__name__, parameters, arguments, named)
-    _check_missing(function.__name__, parameters, held)
-    for name, value in held.items():
+    for name, value in by_name(function.__name__, parameters, arguments, named).items():
         marked, value = (value, value.array) if isinstance(value, AnnotatedArray) else (None, value)
         annotation = parameters[name].annotation
         if is_stream(parameters[name]):
@@ -72,11 +70,13 @@ def read(
     return given, values
 
 
-def _check_missing(title: str, parameters: Mapping[str, Any], held: Mapping[str, Any]) -> None:
+def check_missing(function: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
     """Raises UsageError for the first parameter that has no argument and needs one."""
+    title, parameters = function.__name__, signature.parameters_of(function)
+    held = by_name(title, parameters, arguments, named)
     for name, one in parameters.items():
-        named_alone = one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
-        if name in held or one.default is not one.empty or is_stream(one) or not named_alone:
+        several = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if name in held or several or one.default is not one.empty or is_stream(one):
             continue
         kind = one.annotation
         typed = f", {kind}" if isinstance(kind, TensorAnnotation) else ""
