@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from fly_common.errors import UsageError
 from fly_trace.signatures import signature
-from fly_trace.signatures.annotations import Constexpr, Stream, Tensor, TensorAnnotation
+from fly_trace.signatures.annotations import Constexpr, MaybeNone, Stream, Tensor, TensorAnnotation
 from fly_trace.signatures.extents import Extent
 from fly_trace.signatures.signature import Constant, ParameterType, ScalarType, TensorType
 from fly_trace.values.dtypes import DType, named
@@ -40,7 +40,8 @@ def read(
         annotation = parameters[name].annotation
         if is_stream(parameters[name]):
             continue
-        if is_constexpr(annotation):
+        optional = isinstance(parameters[name], MaybeNone)
+        if is_constexpr(annotation) or (optional and value is None):
             given[name] = Constant(value)
         elif is_array(value):
             array = view(value, name)
@@ -49,8 +50,13 @@ def read(
                 given[name] = marked.type
             elif (found := type_of(array, annotation)) is not None:
                 given[name] = found
+            elif optional and (dtype := annotation.element_type):  # and not None
+                shape = (None,) * array.data.ndim if annotation.shape is None else annotation.shape
+                given[name] = TensorType(dtype, shape, None, annotation.align)
         elif isinstance(annotation, DType):
             values[name] = as_value(value, name)
+            if optional:
+                given[name] = ScalarType(annotation)
         elif annotation is Tensor or isinstance(annotation, TensorAnnotation):
             raise UsageError(
                 f"argument {name} of {function.__name__} must be an array, not"
@@ -62,6 +68,22 @@ def read(
             values[name] = as_value(value, name)
             given[name] = scalar_type(function.__name__, name, value)
     return given, values
+
+
+def check_missing(function: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    """Raises UsageError for the first parameter that has no argument and needs one."""
+    title, parameters = function.__name__, signature.parameters_of(function)
+    held = by_name(title, parameters, arguments, named)
+    for name, one in parameters.items():
+        several = one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+        if name in held or several or one.default is not one.empty or is_stream(one):
+            continue
+        kind = one.annotation
+        typed = f", {kind}" if isinstance(kind, TensorAnnotation) else ""
+        typed = f", {kind.name}" if isinstance(kind, DType) else typed
+        raise UsageError(
+            f"{title} needs {name}{typed}", hint=f"its parameters are {', '.join(parameters)}"
+        )
 
 
 def originals(
@@ -99,6 +121,7 @@ class _Parameter(NamedTuple):
     role: str = "any"
     dtype: DType | None = None
     default: bool = False
+    optional: bool = False  # None is a constant
 
 
 class Reader:
@@ -161,7 +184,7 @@ class Reader:
         role = asked.role
         if role == "stream":
             return None
-        if role == "constant":
+        if role == "constant" or (asked.optional and value is None):
             return _constant(value)
         if (array := as_array(value, asked.name)) is not None:
             values[asked.name] = data = array.data
@@ -193,12 +216,13 @@ def _asked(parameter: Any) -> _Parameter:
         return _Parameter(name, "stream")
     if is_constexpr(annotation):
         return _Parameter(name, "constant")
+    optional = isinstance(parameter, MaybeNone)
     if isinstance(annotation, TensorAnnotation):
-        return _Parameter(name, "array", annotation.element_type)
+        return _Parameter(name, "array", annotation.element_type, optional=optional)
     if annotation is Tensor:
-        return _Parameter(name, "array")
+        return _Parameter(name, "array", optional=optional)
     if isinstance(annotation, DType):
-        return _Parameter(name, "number")
+        return _Parameter(name, "number", optional=optional)
     return _Parameter(name, default=default is not parameter.empty)
 
 
@@ -270,14 +294,26 @@ def is_constexpr(annotation: Any) -> bool:
     return annotation is Constexpr or isinstance(annotation, Constexpr)
 
 
+def _parts(value: Any) -> list[Any]:
+    """What a container or an object holds."""
+    if isinstance(value, (tuple, list)):
+        return list(value)
+    return list(
+        value.values() if isinstance(value, dict) else getattr(value, "__dict__", {}).values()
+    )
+
+
 def scalar_type(title: str, name: str, value: Any) -> ScalarType:
     """The type of a number that has no annotation: NumPy's scalars have one, Python's take the
     language's default."""
     if is_numpy_scalar(value):
         return ScalarType(named(dtype_of(value, name)))
     if not isinstance(value, bool | int | float):
+        hint = f"a compile-time constant is annotated: {name}: fx.Constexpr"
+        if any(map(is_array, _parts(value))):
+            hint = "pass each array as an argument of its own, and make the tuple in the function"
         raise UsageError(
             f"argument {name} of {title} must be an array or a number, not {type(value).__name__}",
-            hint=f"a compile-time constant is annotated: {name}: fx.Constexpr",
+            hint=hint,
         )
     return ScalarType(default(value))

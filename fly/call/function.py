@@ -97,6 +97,7 @@ class JitFunction(_Fast, HostFunction):
                     return results
         from fly.call import arguments as reading
 
+        reading.check_missing(self.function, arguments, named)
         types, viewed = reading.read(self.function, arguments, named)
         compiled, identity = self._compiled(types, calls.chain if calls else self._chain(None))
         # What was compiled while the function changed is not what `calls` stands for.
@@ -125,6 +126,7 @@ class JitFunction(_Fast, HostFunction):
 
         from fly.call import arguments as reading
 
+        reading.check_missing(self.function, arguments, named)
         types, viewed = reading.read(self.function, arguments, named)
         compiled, _ = self._compiled(types, self._chain(None))
         given = reading.Reader(self.function).originals(arguments, named, viewed)

@@ -424,7 +424,7 @@ def test_no_file():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda f, x: f(x), "f needs Y, f32[n], written"),
+        (lambda f, x: f(x), "f needs Y, f32[n]"),
         (lambda f, x: f(x, x, 1.0, 2), "f takes 3 arguments, got 4"),
         (lambda f, x: f(x, x, X=x), "f got X twice, by position and by name"),
         (lambda f, x: f(x, x, b=1), "f has no parameter 'b'"),

@@ -264,3 +264,14 @@ def test_a_value_of_another_function_is_refused_where_it_is_used(body, place, tm
 def test_a_refused_value_is_quoted_in_part(body: str, tmp_path: Path) -> None:
     said = refusal(kernel_source(body), tmp_path)
     assert len(said.splitlines()[0]) < 500, said[:1000]
+
+
+@pytest.mark.parametrize(
+    "test", ["A.dtype == np.float32", "np.dtype('f4') != A.dtype", "A.dtype == torch.float32"]
+)
+def test_an_element_type_of_a_library_is_never_equal_to_the_languages(test, tmp_path):
+    """So the wrong branch would be traced."""
+    pytest.importorskip("torch")
+    top = "import numpy as np, torch"
+    said = refusal(kernel_source(f"A[0] = 1.0 if {test} else 2.0", top), tmp_path)
+    assert "fx.Float32 is a type of the language, and never equal to" in said

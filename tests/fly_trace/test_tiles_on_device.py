@@ -4,6 +4,7 @@
 
 import numpy as np
 import pytest
+from fly_common.errors import FlyError
 
 import fly
 import fly.expr as fx
@@ -108,6 +109,65 @@ def struct_kernel(X: fx.Tensor, Y: fx.Tensor, static: fx.Constexpr[bool]):
     Y[t, 0] = floats[LANES - 1 - t] * sample.weight
     Y[t, 1] = fx.Float32(sample.count)
     Y[t, 2] = words[t // 8, t % 8].bitcast(fx.Float32)
+
+
+@fx.struct
+class Running:
+    best: fx.Float32
+    place: fx.Int32
+    step: fx.Constexpr[int]
+
+    BIG = 1000
+
+    def __add__(self, other):
+        if other.best > self.best:
+            return Running(other.best, other.place, self.step)
+        return self
+
+    @property
+    def far(self):
+        return self.place * self.step + self.BIG
+
+
+@fly.kernel
+def member_kernel(X: fx.Tensor, Y: fx.Tensor):
+    t = fx.thread_idx.x
+    found = Running(fx.Float32(-1.0), fx.Int32(-1), 3)
+    for i in range(t, X.shape[0]):
+        found = found + Running(X[i], fx.Int32(i), 3)
+    Y[t] = found.far + (1 if found.step == 3 else 0)
+
+
+@fly.jit
+def members(X: fx.Tensor[fx.Float32, "n"], Y: fx.Tensor[fx.Int32, "n"]):
+    member_kernel(X, Y).launch(grid=1, block=LANES)
+
+
+def test_a_struct_has_methods_and_constants():
+    x = np.random.default_rng(0).random(LANES, dtype=np.float32)
+    y = np.zeros(LANES, np.int32)
+    members(x, y)
+    places = [t + int(np.argmax(x[t:])) for t in range(LANES)]
+    np.testing.assert_array_equal(y, 3 * np.array(places) + 1001)
+
+
+@fly.kernel
+def constant_kernel(X: fx.Tensor):
+    one = Running(fx.Float32(1), fx.Int32(1), 1)
+    if X[0] > 0:
+        one = Running(fx.Float32(2), fx.Int32(2), 2)
+    X[0] = one.best
+
+
+@fly.jit
+def constants(X: fx.Tensor[fx.Float32, "n"]):
+    constant_kernel(X).launch(grid=1, block=1)
+
+
+def test_a_field_known_while_tracing_is_the_same_on_all_paths():
+    with pytest.raises(FlyError, match=r"the field is annotated fx\.Constexpr") as caught:
+        constants(np.zeros(4, np.float32))
+    assert "`one.step` is the Python int 2 on one side of the `if`" in str(caught.value)
 
 
 @fly.jit

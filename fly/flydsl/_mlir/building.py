@@ -16,7 +16,7 @@ from fly_trace.core import tracing
 from fly_trace.values.dtypes import BOOL, F32, I32
 from fly_trace.values.fast_math import of_op
 
-from fly.flydsl.numbers.raw import lift, lower
+from fly.flydsl.numbers.raw import escape, lift, lower
 
 _PLACED = ("loc", "ip")
 
@@ -25,6 +25,7 @@ def called(function: Any, name: str, arguments: tuple[Any, ...], named: dict[str
     """Calls a function or a class of the bindings in the current trace."""
     builder = tracing.current(name)
     builder.load(name.partition(".")[0])
+    escape(arguments, *named.values())
     given = {key: lower(value) for key, value in named.items() if key not in _PLACED}
     if not hasattr(given.get("fastmath"), "context") and "fastmath" in given:
         given = {**given, **of_op(builder, given.pop("fastmath"))}

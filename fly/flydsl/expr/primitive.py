@@ -13,7 +13,7 @@ from fly_trace.memory.tensors import Tensor
 from fly_trace.values.dtypes import DType
 from fly_trace.values.vectors import VectorType
 
-from fly.flydsl.numbers.raw import lift, lower
+from fly.flydsl.numbers.raw import escape, lift, lower
 from fly.flydsl.numbers.types import dtype_of, vector_parts
 
 __all__ = [
@@ -129,6 +129,7 @@ def UniversalFMA(ty: Any) -> Any:
 def to_llvm_ptr(ptr: Any, llvm_address_space: int | None = None) -> Any:
     """The pointer as one of LLVM."""
     builder = tracing.kernel("fx.to_llvm_ptr")
+    escape(ptr)
     spaces = {"global": 1, "shared": 3, "register": 5}
     space = spaces.get(ptr.spec.space, 0) if llvm_address_space is None else llvm_address_space
     kind = builder.type(f"!llvm.ptr<{space}>" if space else "!llvm.ptr")

@@ -13,16 +13,18 @@ from typing import Any
 from fly_dialect.types import PtrSpec
 from fly_trace.core import locations, tracing
 from fly_trace.memory.pointers import Access, Pointer, get_dyn_shared
+from fly_trace.memory.struct_members import members_of
 from fly_trace.memory.structs import is_constant, is_record, up
 from fly_trace.values.dtypes import U8
 
 from fly.flydsl.expr.primitive import add_offset
 from fly.flydsl.structs import layout
 from fly.flydsl.structs.arrays import Align, Array
+from fly.flydsl.structs.empty import Empty
 from fly.flydsl.structs.layout import align_of, layout_of, size_of
 from fly.flydsl.structs.values import RESERVED, composite
 
-__all__ = ["Align", "Arena", "Array", "SharedAllocator", "Storage", "Struct", "Union"]
+__all__ = ["Align", "Arena", "Array", "Empty", "SharedAllocator", "Storage", "Struct", "Union"]
 __all__ += ["struct", "union"]
 
 _storage_layout = layout_of
@@ -44,7 +46,9 @@ class _Maker(type):
 
     overlap = False
 
-    def __call__(cls, plain: type) -> Any:
+    def __call__(cls, plain: type | None = None, /, **ignored: Any) -> Any:
+        if plain is None:  # @fx.struct(…): FlyDSL takes options, and ignores them
+            return cls
         # Types may be local to the function that contains the class.
         frame = sys._getframe(1)
         while frame.f_back is not None and locations.is_ours(frame.f_code.co_filename):
@@ -53,7 +57,8 @@ class _Maker(type):
         fields = inspect.get_annotations(plain, eval_str=True, locals=names)
         for name in fields:
             _checked(name, plain.__name__)
-        return composite(plain.__name__, fields, cls.overlap, plain.__module__)
+        members = members_of(plain, fields)
+        return composite(plain.__name__, fields, cls.overlap, plain.__module__, members)
 
     def __getitem__(cls, items: Any) -> Any:
         given = items if isinstance(items, tuple) else (items,)
@@ -117,6 +122,8 @@ class Storage(metaclass=_StorageKind):
             raise AttributeError(f"field {name!r} is compile-time only; it takes no memory")
         if self._prebuilt is not None:
             return self._prebuilt[name]
+        if self._ptr is None:  # a struct of no bytes
+            return _storage_of(field)(None)
         return _storage_of(field)(_advanced(self._ptr, layout_of(kind)[2][name]))
 
     def peek(self) -> Any:
@@ -173,7 +180,7 @@ class Arena:
     def allocate(self, kind: Any, alignment: int | None = None) -> Any:
         """Allocates a type, or a number of bytes."""
         kind, at = self._reserved(kind, alignment)
-        return _storage_of(kind)(_advanced(self.base_ptr, at))
+        return _storage_of(kind)(_advanced(self.base_ptr, at) if size_of(kind) else None)
 
     def _reserved(self, kind: Any, alignment: int | None) -> tuple[Any, int]:
         """The type, and the offset of its memory."""
@@ -182,7 +189,7 @@ class Arena:
                 raise ValueError(f"the number of bytes must be > 0, not {kind}")
             kind, align = Array[U8, kind], alignment or self.base_alignment
         else:
-            align = max(align_of(kind), alignment or 1)
+            align = max(align_of(kind), alignment or 1) if size_of(kind) else 1
         at = up(self.allocated_bytes, align)
         self.allocated_bytes = at + size_of(kind)
         return kind, at
@@ -231,6 +238,8 @@ def _allocated(kind: Any, align: int) -> Any:
             if not is_constant(field)
         }
         return _storage_of(kind)(None, parts)
+    if not size_of(kind):
+        return _storage_of(kind)(None)
     from fly_dialect.bindings import ir
 
     builder = tracing.kernel("fx.SharedAllocator")
@@ -254,8 +263,8 @@ def _at(kind: Any, ptr: Pointer) -> Any:
 class _Decorator(ModuleType):
     """The module is also what it is named after: `fx.struct` and `flydsl.expr.struct`."""
 
-    def __call__(self, plain: type) -> Any:
-        return struct(plain)
+    def __call__(self, plain: type | None = None, /, **ignored: Any) -> Any:
+        return struct(plain, **ignored)
 
     def __getitem__(self, items: Any) -> Any:
         return struct[items]

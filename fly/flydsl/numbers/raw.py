@@ -101,6 +101,16 @@ def lower(value: Any) -> Any:
     return _of_this_trace(value)
 
 
+def escape(*values: Any) -> None:
+    """Notes that an op which the language does not know gets these values: it may read and write
+    what they point to."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            escape(*value)
+        elif (access := getattr(getattr(value, "ptr", value), "access", None)) is not None:
+            access.reads = access.writes = True
+
+
 def _of_this_trace(value: Any) -> Any:
     """A type of MLIR in the context of this trace. A program may have kept one, in a global, that
     it made in an earlier trace."""

@@ -58,7 +58,8 @@ def layout_of(kind: Any) -> tuple[int, int, dict[str, int]]:
     for name, field in kind.__fly_fields__.items():
         if is_constant(field):
             continue
-        size, align = size_of(field), align_of(field)
+        size = size_of(field)
+        align = align_of(field) if size else 1  # of fx.Empty, whatever it is aligned to
         offsets[name] = at = 0 if kind.__fly_overlap__ else up(at, align)
         at += size
         end, most = max(end, at), max(most, align)

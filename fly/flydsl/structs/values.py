@@ -254,10 +254,17 @@ def _special(base: Any, constants: Any, inner: Any) -> Any:
     return type(name, (base,), body)
 
 
-def composite(name: str, fields: dict[str, Any], overlap: bool, module: str) -> Any:
+def composite(
+    name: str,
+    fields: dict[str, Any],
+    overlap: bool,
+    module: str,
+    members: dict[str, Any] | None = None,
+) -> Any:
     """The class of a struct, or of a union."""
     identity = overlap, tuple((key, _identity(kind)) for key, kind in fields.items())
     body = {
+        **(members or {}),
         "__module__": module,
         "__annotations__": dict(fields),
         "__fly_fields__": fields,

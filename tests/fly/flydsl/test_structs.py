@@ -158,3 +158,148 @@ def test_kernels_take_structs_and_trees():
         out = np.zeros(8, np.int32)
         launch(a, b, out, 100, times)
         assert out.tolist() == (a + b + 100 * (2 + times)).tolist()
+
+
+@fx.struct()
+class Complex:
+    re: fx.Float32
+    im: fx.Float32
+    order: fx.Constexpr[int]
+
+    @property
+    def norm(self):
+        return self.re * self.re + self.im * self.im
+
+    @classmethod
+    def of(cls, value, order):
+        return cls(re=value, im=value + 1.0, order=order)
+
+    @staticmethod
+    def one(order):
+        return Complex(1.0, 0.0, order)
+
+    def __mul__(self, other):
+        return Complex(
+            self.re * other.re - self.im * other.im,
+            self.re * other.im + self.im * other.re,
+            self.order,
+        )
+
+    def __rmul__(self, factor):
+        return self.replace(re=self.re * factor, im=self.im * factor)
+
+    def __getitem__(self, index):
+        return (self.re, self.im)[index]
+
+    def power(self, count):
+        made = Complex.one(self.order)
+        for _ in range(count):
+            made = made * self
+        return made
+
+    def limited(self, most):
+        made = self
+        if self.norm > most:
+            made = self.replace(im=0.0)
+        return made
+
+    def total(self):
+        return sum(self.re * k for k in fx.range_constexpr(self.order))
+
+
+@flyc.kernel
+def member_kernel(X: fx.Tensor, Y: fx.Tensor, count: fx.Int32):
+    t = fx.thread_idx.x
+    one = Complex.of(X[t], 4)
+    raised = one.power(count)
+    Y[t, 0], Y[t, 1] = raised.re, raised.im
+    Y[t, 2] = one.norm
+    Y[t, 3] = one.limited(fx.Float32(3.0))[1]
+    Y[t, 4] = (2.0 * one)[1] + raised.total() + raised.order
+
+
+@flyc.jit
+def member_values(X: fx.Tensor, Y: fx.Tensor, count: fx.Int32):
+    member_kernel(X, Y, count).launch(grid=(1, 1, 1), block=(8, 1, 1))
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_a_struct_has_the_members_of_its_class(count: int):
+    """Operators, methods with dynamic control flow, properties, static and class methods; a field
+    that is known while tracing stays so through a dynamic loop and branch."""
+    x = np.arange(8, dtype=np.float32) / 2 - 1
+    y = np.zeros((8, 5), np.float32)
+    member_values(x, y, count)
+    z = x + 1j * (x + 1)
+    raised, norm = z**count, (z * z.conj()).real
+    want = [raised.real, raised.imag, norm, np.where(norm > 3, 0, z.imag)]
+    want.append(2 * z.imag + 6 * raised.real + 4)
+    np.testing.assert_allclose(y, np.stack(want, 1), rtol=1e-6, atol=1e-6)
+
+
+def test_members_that_a_struct_cannot_have():
+    def both():
+        @fx.struct
+        class Both:
+            size: fx.Int32
+
+            def size(self):
+                return 1
+
+    def derived():
+        @fx.struct
+        class Wide(Pair):
+            more: fx.Int32
+
+    with pytest.raises(ValueError, match="members conflict with fields: \\['size'\\]"):
+        both()
+    with pytest.raises(TypeError, match="has the struct Pair as a base class; make that a field"):
+        derived()
+
+
+def staging(wide: bool) -> type:
+    @fx.struct
+    class Staging:
+        one: fx.Array[fx.Float32, 8]
+        spare: fx.Array[fx.Float32, 8, 16] if wide else fx.Align[fx.Empty, 16]
+        last: fx.Int32
+
+    return Staging
+
+
+@flyc.kernel
+def empty_kernel(X: fx.Tensor, Y: fx.Tensor, wide: fx.Constexpr[bool], static: fx.Constexpr[bool]):
+    t = fx.thread_idx.x
+    memory = fx.SharedAllocator(static=static)
+    place = memory.allocate(staging(wide))
+    nothing = memory.allocate(fx.Empty)
+    nothing.poke(nothing.peek())
+    one = place.one.peek()
+    one[t] = X[t]
+    if fx.const_expr(wide):
+        place.spare.peek()[t] = X[t] * 2.0
+    else:
+        place.spare.poke(fx.Empty())
+    if t == 0:
+        place.last.poke(fx.Int32(memory.allocated_bytes))
+    fx.gpu.barrier()
+    Y[t, 0] = one[7 - t]
+    Y[t, 1] = place.spare.peek()[7 - t] if fx.const_expr(wide) else 0.0
+    Y[t, 2] = fx.Float32(place.last.peek())
+
+
+@flyc.jit
+def empty_values(X: fx.Tensor, Y: fx.Tensor, wide: fx.Constexpr[bool], static: fx.Constexpr[bool]):
+    empty_kernel(X, Y, wide, static).launch(grid=(1, 1, 1), block=(8, 1, 1))
+
+
+@pytest.mark.parametrize("static", [False, True])
+@pytest.mark.parametrize("wide", [False, True])
+def test_empty_takes_no_memory(wide: bool, static: bool):
+    x = np.arange(8, dtype=np.float32)
+    y = np.zeros((8, 3), np.float32)
+    empty_values(x, y, wide, static)
+    np.testing.assert_array_equal(y[:, 0], x[::-1])
+    np.testing.assert_array_equal(y[:, 1], 2 * x[::-1] if wide else 0 * x)
+    np.testing.assert_array_equal(y[:, 2], 80 if wide else 36)  # bytes
+    assert (dsl_size_of(fx.Empty), dsl_align_of(fx.Empty), fx.Empty()) == (0, 1, fx.Empty())

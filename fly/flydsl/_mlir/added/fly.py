@@ -10,7 +10,7 @@ from fly_dialect.atoms.universal import UniversalAtomic, UniversalCopy, Universa
 from fly_trace.core import tracing
 from fly_trace.memory.pointers import Pointer
 
-from fly.flydsl.numbers.raw import lift, lower
+from fly.flydsl.numbers.raw import escape, lift, lower
 from fly.flydsl.numbers.specs import (
     AddressSpace,
     CoordTensorType,
@@ -72,9 +72,7 @@ def _call(name: str, results: Any, operands: list[Any], segmented: bool = False)
     builder = tracing.kernel(f"fly.{name}")
     types = [lower(one) for one in results]
     values = [lower(one) for one in operands if one is not None]
-    for one in operands:
-        if (access := getattr(one, "access", None)) is not None:
-            access.reads = access.writes = True
+    escape(*operands)
     sizes = ", ".join(str(int(one is not None)) for one in operands)
     attributes = {"operandSegmentSizes": builder.attribute(f"array<i32: {sizes}>")}
     op = builder.op(f"fly.{name}", types, values, attributes if segmented else None)

@@ -17,6 +17,7 @@ from fly_trace.core import rules, tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe
 from fly_trace.effects.snapshots import Origin
+from fly_trace.memory.structs import stored_fields
 from fly_trace.values.scalars import Scalar
 
 
@@ -90,6 +91,10 @@ class Mismatch(Exception):
         self.a, self.b, self.path = a, b, path
 
 
+class ConstantMismatch(Mismatch):
+    """Two values of a struct's field that has to be known while tracing."""
+
+
 def is_number(value: Any) -> bool:
     return isinstance(value, (Scalar, bool, int, float))
 
@@ -99,7 +104,7 @@ def is_leaf(value: Any) -> bool:
     dynamic or can become dynamic, such as an atom with state."""
     if is_number(value):
         return True
-    if fields_of(value):
+    if fields_of(value) is not None:
         return False
     return getattr(value, "ssa", None) is not None or getattr(value, "has_state", False)
 
@@ -132,7 +137,8 @@ def merge(a: Any, b: Any, join: Callable[[Any, Any], Any], path: str = "") -> An
         if isinstance(a, dict) and (list(a) == list(b) or _is_reordered(a, b)):
             _freeze(a, b)
             return _joined({key: merge(a[key], b[key], join, path + part_of(a, key)) for key in a})
-        if fields := fields_of(a):
+        if (fields := fields_of(a)) is not None:
+            check_constants(a, b, path)
             made = {
                 name: merge(getattr(a, name), getattr(b, name), join, f"{path}.{name}")
                 for name in fields
@@ -218,7 +224,7 @@ def transform(value: Any, leaf: Callable[[Any], Any]) -> Any:
     if isinstance(value, dict):
         held = {key: transform(item, leaf) for key, item in value.items()}
         return _copied(value, Fields(held) if type(value) is Fields else held)
-    if fields := fields_of(value):
+    if (fields := fields_of(value)) is not None:
         return value.with_fields({n: transform(getattr(value, n), leaf) for n in fields})
     if object_fields.is_own_object(value):
         held = {name: transform(one, leaf) for name, one in object_fields.read(value).items()}
@@ -244,7 +250,7 @@ def leaves(value: Any) -> list[Any]:
         parts: Iterable[Any] = value
     elif isinstance(value, dict):
         parts = value.values()
-    elif fields := fields_of(value):
+    elif (fields := fields_of(value)) is not None:
         parts = [getattr(value, name) for name in fields]
     elif object_fields.is_own_object(value):
         parts = object_fields.read(value).values()
@@ -254,8 +260,18 @@ def leaves(value: Any) -> list[Any]:
 
 
 def fields_of(value: Any) -> Any:
-    """The field names of a struct, or None."""
-    return getattr(type(value), "__fly_fields__", None)
+    """The names of a struct's fields that can be dynamic, or None. A field annotated `fx.Constexpr`
+    is part of the structure: it is the same on all paths, and not carried."""
+    fields = getattr(type(value), "__fly_fields__", None)
+    return stored_fields(fields) if isinstance(fields, dict) else fields
+
+
+def check_constants(a: Any, b: Any, path: str) -> None:
+    """Raises Mismatch if two structs of a type differ in a field that is known while tracing."""
+    for name in type(a).__fly_fields__:
+        x, y = getattr(a, name), getattr(b, name)
+        if name not in fields_of(a) and x is not y and not equal(x, y):
+            raise ConstantMismatch(x, y, f"{path}.{name}")
 
 
 def _rebuilt(like: Any, items: list[Any]) -> Any:

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from fly_trace.control.carried_values import MISSING, Held, Mismatch, Undefined, is_number, plain
+from fly_trace.control.carried_values import (
+    MISSING,
+    ConstantMismatch,
+    Held,
+    Mismatch,
+    Undefined,
+    is_number,
+    plain,
+)
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values.scalars import Scalar
@@ -15,7 +23,9 @@ def refuse_mismatch(name: str, mismatch: Mismatch, first: str, second: str) -> N
     a, b = mismatch.a, mismatch.b
     hint = None
     typed = next((x for x in (a, b) if isinstance(x, Scalar)), None)
-    if is_number(a) and is_number(b):
+    if isinstance(mismatch, ConstantMismatch):
+        hint = "the field is annotated fx.Constexpr: it must be the same on all paths"
+    elif is_number(a) and is_number(b):
         title = typed.dtype.title if typed is not None else "Float32"
         hint = f"convert it to one type: fx.{title}(…)"
     elif a is None and typed is not None:

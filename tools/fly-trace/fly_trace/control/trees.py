@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fly_trace.control import object_fields
+from fly_trace.control.carried_values import fields_of
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values.conversion import convert, scalar
@@ -74,7 +75,7 @@ def _parts(value: Any) -> list[Any] | None:
         return [*value]
     if isinstance(value, dict):
         return [*value.values()]
-    if fields := getattr(type(value), "__fly_fields__", None):
+    if (fields := fields_of(value)) is not None:
         return [getattr(value, name) for name in fields]
     if object_fields.is_object(value):
         return [*object_fields.read(value).values()]
@@ -91,7 +92,7 @@ def _joined(like: Any, given: Iterator[Any]) -> Any:
         return type(like)(*items) if hasattr(like, "_fields") else tuple(items)
     if isinstance(like, dict):
         return {key: _joined(item, given) for key, item in like.items()}
-    if fields := getattr(type(like), "__fly_fields__", None):
+    if (fields := fields_of(like)) is not None:
         return like.with_fields({name: _joined(getattr(like, name), given) for name in fields})
     held = {name: _joined(one, given) for name, one in object_fields.read(like).items()}
     return object_fields.rebuilt(like, held)

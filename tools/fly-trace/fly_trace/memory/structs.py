@@ -24,6 +24,7 @@ from fly_trace.core import locations, tracing
 from fly_trace.core.dialect_value import apply
 from fly_trace.core.tracing import describe
 from fly_trace.memory.pointers import Pointer, recast_iter
+from fly_trace.memory.struct_members import members_of
 from fly_trace.signatures.annotations import Constexpr
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import DType
@@ -133,10 +134,10 @@ class Record:
         return kind(**{name: getattr(self, name) for name in kind.__fly_fields__} | changes)
 
     def with_fields(self, values: dict[str, Any]) -> Any:
-        """The same struct with new field values, which have the types of its fields."""
+        """The same struct with new values for some fields, which have their types."""
         made = object.__new__(type(self))
-        for name, value in values.items():
-            object.__setattr__(made, name, value)
+        for name in type(self).__fly_fields__:
+            object.__setattr__(made, name, values.get(name, getattr(self, name)))
         return made
 
     def __eq__(self, other: Any) -> Any:
@@ -160,7 +161,13 @@ def _as(field: Any, value: Any) -> Any:
     return value
 
 
-def _make(name: str, fields: dict[str, Any], overlap: bool, module: str) -> type[Record]:
+def _make(
+    name: str,
+    fields: dict[str, Any],
+    overlap: bool,
+    module: str,
+    members: dict[str, Any] | None = None,
+) -> type[Record]:
     if not fields:
         raise TypeError(f"{name} has no fields")
     for field in fields:
@@ -169,7 +176,7 @@ def _make(name: str, fields: dict[str, Any], overlap: bool, module: str) -> type
     for kind in stored_fields(fields).values():
         size_of(kind)
     body = {"__fly_fields__": fields, "__fly_overlap__": overlap, "__module__": module}
-    return type(name, (Record,), body)
+    return type(name, (Record,), {**(members or {}), **body})
 
 
 def _caller() -> FrameType:
@@ -189,7 +196,8 @@ class _Maker(type):
         # Types may be local to the function that contains the class.
         names = {**_caller().f_locals, **vars(plain)}
         fields = inspect.get_annotations(plain, eval_str=True, locals=names)
-        return _make(plain.__name__, fields, cls.overlap, plain.__module__)
+        members = members_of(plain, fields)
+        return _make(plain.__name__, fields, cls.overlap, plain.__module__, members)
 
     def __getitem__(cls, items: Any) -> Any:
         given = items if isinstance(items, tuple) else (items,)

@@ -21,7 +21,7 @@ from fly_trace.memory.structs import Record
 from fly_trace.memory.tensors import Tensor
 from fly_trace.session.decorators import KernelFunction
 from fly_trace.signatures import signature
-from fly_trace.signatures.annotations import Constexpr, Stream, TensorAnnotation
+from fly_trace.signatures.annotations import Constexpr, MaybeNone, Stream, TensorAnnotation
 from fly_trace.signatures.annotations import Tensor as TensorName
 from fly_trace.signatures.extents import admits
 from fly_trace.values.conversion import convert
@@ -244,6 +244,8 @@ def _as_declared(
     builder: Builder, kernel: KernelFunction, parameter: inspect.Parameter, value: Any
 ) -> Any:
     annotation = parameter.annotation
+    if value is None and isinstance(parameter, MaybeNone):
+        return None
     if annotation is Stream or isinstance(value, Stream):
         return None
     if annotation is Constexpr or isinstance(annotation, Constexpr):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import inspect
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin
 
 from fly_common.quoting import quoted
 from fly_common.record import record
@@ -60,6 +62,11 @@ class TensorAnnotation:
     shape: tuple[Extent, ...] | None
     align: int | None = None
 
+    def __or__(self, other: Any) -> OptionalAnnotation:
+        return OptionalAnnotation(self) if other is None else NotImplemented
+
+    __ror__ = __or__
+
     @property
     def element_type(self) -> DType | None:
         """The element type, or None for a family."""
@@ -77,6 +84,37 @@ class TensorAnnotation:
             return tensor_text(name, self.shape, None, self.align)
         aligned = f", aligned to {self.align} bytes" if self.align else ""
         return f"a tensor of {name}{aligned}"
+
+
+@record
+class OptionalAnnotation:
+    """`fx.Tensor[…] | None`: a tensor, or None, for which there is another kernel."""
+
+    inner: TensorAnnotation
+
+
+class MaybeNone(inspect.Parameter):
+    """A parameter annotated `T | None`. Its annotation is T."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, parameter: inspect.Parameter) -> inspect.Parameter:
+        """The parameter as one of this class, if that is what it is."""
+        found = parameter.annotation
+        if isinstance(found, OptionalAnnotation):
+            inner: Any = found.inner
+        else:
+            parts = get_args(found) if get_origin(found) in (Union, UnionType) else ()
+            kinds = [part for part in parts if part is not type(None)]
+            if len(parts) != 2 or len(kinds) != 1 or not _is_annotation(kinds[0]):
+                return parameter
+            inner = kinds[0]
+        return cls(parameter.name, parameter.kind, default=parameter.default, annotation=inner)
+
+
+def _is_annotation(kind: Any) -> bool:
+    return kind is Tensor or isinstance(kind, (TensorAnnotation, DType))
 
 
 class Tensor:

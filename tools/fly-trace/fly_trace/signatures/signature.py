@@ -35,7 +35,7 @@ from fly_common.record import record, replace
 from fly_dialect.layouts.integers import Int
 
 from fly_trace.core import locations
-from fly_trace.signatures.annotations import Constexpr, Stream, Tensor, TensorAnnotation
+from fly_trace.signatures.annotations import Constexpr, MaybeNone, Stream, Tensor, TensorAnnotation
 from fly_trace.signatures.extents import Extent, Step, Symbol, leaf_of, parse_extent, tensor_text
 from fly_trace.signatures.strides import c_strides
 from fly_trace.values.dtypes import EVERY, DType
@@ -223,9 +223,11 @@ def _wrong(part: str, what: str) -> UsageError:
 
 
 def parameters_of(function: Any) -> dict[str, inspect.Parameter]:
-    """A function's parameters, with evaluated annotations."""
+    """A function's parameters, with evaluated annotations; those annotated `T | None` are of the
+    class MaybeNone."""
     try:
-        return dict(inspect.signature(function, eval_str=True).parameters)
+        found = inspect.signature(function, eval_str=True).parameters
+        return {name: MaybeNone.of(parameter) for name, parameter in found.items()}
     except Exception as error:
         place = locations.place(definition(function))
         raise InputError(
@@ -299,6 +301,9 @@ def _resolve(
             place=locations.place(definition(function)),
         )
     has_default = default is not parameter.empty
+    is_none = isinstance(given, Constant) and given.value is None
+    if isinstance(parameter, MaybeNone) and (is_none or (given is None and default is None)):
+        return Constant(None)
     if isinstance(annotation, TensorAnnotation):
         if given is not None and not _admits(annotation, given):
             raise _contradiction(name, str(annotation), given)
@@ -357,4 +362,8 @@ def _agree(declared: ParameterType, given: ParameterType) -> bool:
 
 
 def _contradiction(name: str, declared: str, given: ParameterType) -> UsageError:
-    return UsageError(f"{name} is {declared} in the file, but given as {given}")
+    one = isinstance(given, TensorType) and declared in EVERY
+    return UsageError(
+        f"{name} is {declared} in the file, but given as {given}",
+        hint=f"pass a number: {name}.item()" if one else None,
+    )

@@ -10,7 +10,11 @@ import operator
 from types import FunctionType
 from typing import Any
 
+from fly_common.quoting import quoted
+
 from fly_trace.control.branches import dynamic, truth
+from fly_trace.core import rules, tracing
+from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
 
 
@@ -19,6 +23,8 @@ def compared(word: str, a: Any, b: Any) -> Any:
     its class in `ast`."""
     if isinstance(a, Scalar):
         return _PLAIN[word](a, b)
+    if isinstance(a, DType) is not isinstance(b, DType) and word in ("Eq", "NotEq"):
+        _check_types(a, b)
     a, b = _opened(word, a, b)
     if not _are_sequences(a, b):
         return _PLAIN[word](a, b)
@@ -34,6 +40,21 @@ def compared(word: str, a: Any, b: Any) -> Any:
         case "LtE":
             return opposite(less(b, a))
     return opposite(less(a, b))
+
+
+def _check_types(a: Any, b: Any) -> None:
+    """Refuses the comparison of an element type with one of NumPy, torch or Python: they are never
+    equal, whatever they are called, and a branch would be the wrong one."""
+    kind, other = (a, b) if isinstance(a, DType) else (b, a)
+    if isinstance(other, type):
+        foreign = other in (bool, int, float) or other.__module__ == "numpy"
+    else:
+        foreign = any(base.__name__ == "dtype" for base in type(other).__mro__)
+    if foreign and rules.current() is None:
+        tracing.refuse(
+            f"fx.{kind.title} is a type of the language, and never equal to {quoted(other)}",
+            f"compare it with the language's types, such as fx.{kind.title}",
+        )
 
 
 _PLAIN = {

@@ -227,6 +227,7 @@ def _pair(before: Any, after: Any, leaf: Callable[[Any, Any], Any], path: str = 
         for key in before:
             _pair(before[key], after[key], leaf, path + carried_values.part_of(before, key))
     elif (fields := carried_values.fields_of(before)) is not None:
+        carried_values.check_constants(before, after, path)
         for name in fields:
             _pair(getattr(before, name), getattr(after, name), leaf, f"{path}.{name}")
     elif (
