@@ -2,7 +2,7 @@
 docs/kernels/peers.md.
 
     python benchmarks/kernel_quality.py [--peers-python PATH] [--flydsl-kernels DIR]
-                                        [--target TARGET] [--only REGEX] [--write]
+                                        [--target TARGET] [--only REGEX] [--ours] [--write]
 
 All three systems solve the same problems (peers/kernel_problems.py) on the emulator, FlyDSL and
 Triton by their own runtimes, and their results are compared with torch's in f64. Counted are what
@@ -12,7 +12,8 @@ once; and the most registers, bytes of LDS and of scratch memory of a kernel.
 Triton 3.9.0 and FlyDSL 0.4.2 are used if the interpreter PATH (default: this one) has them, with
 torch. FlyDSL's kernels are not in its wheel: DIR is a checkout of ROCm/FlyDSL, at commit
 11c4174d82b7491c2d08d5828a254183f2a8b959. --write puts the tables into the page; with --only, the
-lines of these calls. No GPU is needed.
+lines of these calls. --ours counts ours only, beside what the page has of the peers. No GPU is
+needed.
 
 The exit status is 1 if one of our kernels uses scratch memory, or a result of ours is wrong.
 """
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import re
 import subprocess
@@ -205,6 +207,24 @@ def write(tables: Mapping[str, str], partly: bool) -> None:
     PAGE.write_text(text, encoding="utf-8")
 
 
+def peers_on_page(target: str) -> Table:
+    """What the page's table has of the peers."""
+    first, last = FIRST.format(target), LAST.format(target)
+    rows = PAGE.read_text(encoding="utf-8").split(first)[1].split(last)[0]
+    found: Table = {system: {} for system in SYSTEMS[1:]}
+    for line in rows.splitlines()[2:]:
+        call, *cells = line.strip("| ").split(" | ")
+        for place, system in enumerate(SYSTEMS[1:], 1):
+            texts = [cell.split(" / ")[place] for cell in cells]
+            if "–" not in texts:
+                numbers = [int(text.replace(",", "").strip(WRONG)) for text in texts]
+                error = math.inf if WRONG in texts[0] else 0.0
+                found[system][call.strip("`")] = Solved(
+                    dict(zip(COUNTED, numbers, strict=True)), error
+                )
+    return found
+
+
 def merged(present: str, rows: str) -> str:
     """A table with the lines of another one instead of those of the same calls."""
     made = {call_of(line): line for line in rows.splitlines(keepends=True)}
@@ -222,6 +242,7 @@ def main() -> int:
     parser.add_argument("--flydsl-kernels", type=Path, metavar="DIR", help="a checkout of FlyDSL")
     parser.add_argument("--target", choices=TARGETS, help="only for this one")
     parser.add_argument("--only", default="", metavar="REGEX", help="calls that match")
+    parser.add_argument("--ours", action="store_true", help="the peers' counts are the page's")
     parser.add_argument("--write", action="store_true", help="put the tables into the page")
     options = parser.parse_args()
     if options.flydsl_kernels and not (options.flydsl_kernels / "kernels" / "norm").is_dir():
@@ -230,11 +251,17 @@ def main() -> int:
     tables, wrong = {}, []
     with tempfile.TemporaryDirectory(prefix="fly-quality-") as folder:
         scratch = Path(folder)
-        options.peers = compile_time.find_peers(options.peers_python, TARGETS[0], scratch, None)
-        if options.write and (len(options.peers) < 2 or not options.flydsl_kernels):
+        options.peers = (
+            []
+            if options.ours
+            else compile_time.find_peers(options.peers_python, TARGETS[0], scratch, None)
+        )
+        complete = options.ours or (len(options.peers) == 2 and options.flydsl_kernels)
+        if options.write and not complete:
             sys.exit("kernel_quality: error: --write needs --peers-python and --flydsl-kernels")
         for target in (options.target,) if options.target else TARGETS:
-            found = {
+            found = peers_on_page(target) if options.ours else {}
+            found |= {
                 system: solve(system, command, environment, target, results)
                 for system, command, environment, results in systems(
                     options, names, target, scratch

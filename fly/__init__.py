@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from fly.call.host_options import CompileOptions
     from fly.call.library import register_call
     from fly.call.loading import load
+    from fly.call.specialisation import specialized
     from fly.chains.chain import Chain, chain, run
     from fly.chains.stage import Stage
     from fly.tune.config import Config
@@ -53,6 +54,7 @@ _HOMES = {
     "register_backend": "fly.backends",
     "register_call": "fly.call.library",
     "run": "fly.chains.chain",
+    "specialized": "fly.call.specialisation",
 }
 _MODULES = frozenset({"cache", "expr", "torch"})
 
@@ -78,6 +80,7 @@ __all__ = [
     "register_backend",
     "register_call",
     "run",
+    "specialized",
 ]
 
 

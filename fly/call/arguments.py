@@ -14,27 +14,35 @@ from fly_trace.signatures import signature
 from fly_trace.signatures.annotations import Constexpr, MaybeNone, Stream, Tensor, TensorAnnotation
 from fly_trace.signatures.extents import Extent
 from fly_trace.signatures.signature import Constant, ParameterType, ScalarType, TensorType
-from fly_trace.values.dtypes import DType, named
+from fly_trace.values.dtypes import DType
+from fly_trace.values.dtypes import named as named_type
 from fly_trace.values.promotion import default
 
 from fly.call.annotated_array import AnnotatedArray
 from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, is_numpy_scalar, view
 from fly.call.dispatcher import ANY, Rules
+from fly.call.specialisation import Places, Shapes, Steps
+from fly.dependencies.hashing import dependency_hash
 
 
 def read(
-    function: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    function: Any,
+    arguments: tuple[Any, ...],
+    named: Mapping[str, Any],
+    shapes: Shapes | None = None,
 ) -> tuple[dict[str, ParameterType], dict[str, Any]]:
     """Returns (given, values), both by parameter name.
 
     `given` holds what the annotations leave open: the types of arrays that they do not describe,
     and the values of compile-time constants. A contiguous array with an annotation adds nothing, so
-    the code is the same that `fly-trace` makes from the file alone. `values` is what `fly_run`
-    binds and checks. Raises UsageError for a call that does not fit the function.
+    the code is the same that `fly-trace` makes from the file alone; but for what the code is
+    specialized for, by `shapes`. `values` is what `fly_run` binds and checks. Raises UsageError for
+    a call that does not fit the function.
     """
     parameters = signature.parameters_of(function)
     given: dict[str, ParameterType] = {}
     values: dict[str, Any] = {}
+    types: dict[str, DType] = {}
     for name, value in by_name(function.__name__, parameters, arguments, named).items():
         marked, value = (value, value.array) if isinstance(value, AnnotatedArray) else (None, value)
         annotation = parameters[name].annotation
@@ -45,7 +53,7 @@ def read(
             given[name] = Constant(value)
         elif is_array(value):
             array = view(value, name)
-            values[name] = array.data
+            values[name], types[name] = array.data, named_type(array.dtype)
             if marked is not None and not isinstance(annotation, TensorAnnotation):
                 given[name] = marked.type
             elif (found := type_of(array, annotation)) is not None:
@@ -67,6 +75,10 @@ def read(
         else:
             values[name] = as_value(value, name)
             given[name] = scalar_type(function.__name__, name, value)
+    if shapes is not None:
+        places = Places(function.__name__, parameters, shapes)
+        if (known := places.of(values)) is not None:
+            given |= _specialized(parameters, places.layouts(known), types)
     return given, values
 
 
@@ -84,6 +96,21 @@ def check_missing(function: Any, arguments: tuple[Any, ...], named: Mapping[str,
         raise UsageError(
             f"{title} needs {name}{typed}", hint=f"its parameters are {', '.join(parameters)}"
         )
+
+
+def _specialized(
+    parameters: Mapping[str, Any],
+    layouts: Mapping[str, tuple[Steps, Steps | None]],
+    types: Mapping[str, DType],
+) -> dict[str, ParameterType]:
+    """The types of arrays of known extents and strides; `types` are those of their elements."""
+    found: dict[str, ParameterType] = {}
+    for name, (extents, strides) in layouts.items():
+        annotation = parameters[name].annotation
+        pairs = zip(extents, annotation.shape, strict=True)
+        shape = tuple(stated if known is None else known for known, stated in pairs)
+        found[name] = TensorType(annotation.element_type or types[name], shape, strides)
+    return found
 
 
 def originals(
@@ -127,9 +154,10 @@ class _Parameter(NamedTuple):
 class Reader:
     """Reads calls of `function` by its current signature and annotations."""
 
-    def __init__(self, function: Any):
-        parameters = signature.parameters_of(function)
-        self._function, self._title, self._parameters = function, function.__name__, parameters
+    def __init__(self, function: Any, shapes: Shapes | None = None):
+        parameters, title = signature.parameters_of(function), function.__name__
+        self._function, self._title, self._parameters = function, title, parameters
+        self._places = None if shapes is None else Places(title, parameters, shapes)
         self._asked = {p.name: _asked(p) for p in parameters.values()}
         positional = (p.name for p in parameters.values() if p.kind is not p.KEYWORD_ONLY)
         self._positional = tuple(self._asked[name] for name in positional)
@@ -162,7 +190,15 @@ class Reader:
             if kind is UNKNOWN:
                 return None
             key.append(kind)
+        if self._places is not None:
+            key.append(self._places.of(values))
         return tuple(key), values
+
+    def is_settled(self, key: tuple[Any, ...]) -> bool:
+        """Whether later calls that its code takes need no other: general code is not settled while
+        extents may still get code of their own."""
+        places = self._places
+        return places is None or key[-1] is not None or places.are_all_taken
 
     def rules(self, arguments: tuple[Any, ...], passed: Sequence[str]) -> Rules:
         """What native code for a call like this one has to see to, where it gets the arguments of
@@ -269,7 +305,7 @@ def type_of(array: Array, annotation: Any) -> TensorType | None:
     """The type of an array; None where the annotation says it all."""
     data, contiguous = array.data, bool(array.data.flags.c_contiguous)
     shape: tuple[Extent, ...] = (None,) * data.ndim
-    dtype = named(array.dtype)
+    dtype = named_type(array.dtype)
     if isinstance(annotation, TensorAnnotation):
         dtype = annotation.element_type or dtype
         if annotation.shape is not None:
@@ -307,7 +343,7 @@ def scalar_type(title: str, name: str, value: Any) -> ScalarType:
     """The type of a number that has no annotation: NumPy's scalars have one, Python's take the
     language's default."""
     if is_numpy_scalar(value):
-        return ScalarType(named(dtype_of(value, name)))
+        return ScalarType(named_type(dtype_of(value, name)))
     if not isinstance(value, bool | int | float):
         hint = f"a compile-time constant is annotated: {name}: fx.Constexpr"
         if any(map(is_array, _parts(value))):
@@ -317,3 +353,15 @@ def scalar_type(title: str, name: str, value: Any) -> ScalarType:
             hint=hint,
         )
     return ScalarType(default(value))
+
+
+def digest_of(given: Mapping[str, ParameterType]) -> str | None:
+    """Returns the types of arguments as text, or None if a constant has no digest."""
+    parts = []
+    for name, kind in sorted(given.items()):
+        # Different constants may print the same text.
+        text = dependency_hash(kind.value).digest if isinstance(kind, Constant) else str(kind)
+        if text is None:
+            return None
+        parts.append(f"{name}: {text}")
+    return ", ".join(parts)

@@ -10,8 +10,10 @@ from fly_backend import choice
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
+from fly.call import specialisation
 from fly.call.function import JitFunction
 from fly.call.host_options import CompileOptions, checked
+from fly.call.specialisation import Specialized
 from fly.chains import tuning
 from fly.chains.chain import Chain
 from fly.chains.tuning import Keywords
@@ -30,6 +32,7 @@ def jit(
     arch: str | None = None,
     chip: str | None = None,
     plugins: Sequence[object] = (),
+    specialize: Specialized | None = None,
     **keywords: Unpack[Keywords],
 ) -> Callable[[Callable[..., Any]], JitFunction]: ...
 
@@ -46,6 +49,7 @@ def jit(
     arch: str | None = None,
     chip: str | None = None,
     plugins: Sequence[object] = (),
+    specialize: Specialized | None = None,
     **keywords: Unpack[Keywords],
 ) -> Any:
     """Compiles a host function when it is called with arrays, and launches its kernels.
@@ -56,7 +60,8 @@ def jit(
     "hip", "cuda:1", … (docs/devices.md). `options` say how the host function runs. The other
     keywords are what LLVM does: see `fly.chains.tuning.Tuning`; each has an environment variable
     that says it for functions whose decorator does not. `plugins` are activated after those of
-    `FLY_PLUGINS` (docs/plugins.md). `chain` replaces all of that.
+    `FLY_PLUGINS` (docs/plugins.md). `chain` replaces all of that. `specialize` names extents that
+    the function is compiled for: see `fly.call.specialisation`.
     """
     tuned = tuning.check(keywords)
     target = choice.aliased(target, arch, chip)
@@ -83,6 +88,7 @@ def jit(
         "device": device,
     }
     settings["host"] = checked(options)
+    settings["specialize"] = specialisation.checked(specialize)
     if plugins:
         from fly.chains.plugins import asked
 

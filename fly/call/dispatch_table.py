@@ -5,9 +5,9 @@ A head, then the parts, each as long as it can be.
 
 from __future__ import annotations
 
-MOST_LAUNCHERS = 8
+MOST_LAUNCHERS = 32
 MOST_ARGUMENTS = 64  # of a call: a word has a bit for each
-MOST_RULES = 256
+MOST_RULES = 1024
 MOST_NAMES, MOST_CELLS, MOST_FUNCTIONS, MOST_DICTS = 1024, 64, 64, 256
 
 HEAD = ("busy", "deadline", "dicts", "names", "cells", "functions", "launchers", "missing", "sizes")

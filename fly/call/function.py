@@ -29,6 +29,7 @@ from fly.call import compile_reports
 from fly.call.compiled import Compiled
 from fly.call.host_options import CompileOptions
 from fly.call.known_calls import MOST_KEPT, VARIABLES, KnownCalls, environment_now
+from fly.call.specialisation import Shapes
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.chains.chain import Chain, Prefetch, make_chain
@@ -58,6 +59,11 @@ class JitFunction(_Fast, HostFunction):
     _calls: KnownCalls | None = field(default=None, repr=False)
     # With a default value there would be an attribute of the class in the slot's place.
     _native: Callable[..., Any] | None = field(default_factory=lambda: None, repr=False)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        wanted = self.options.get("specialize")
+        self._shapes = None if wanted is None else Shapes(wanted)
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         native = self._native
@@ -91,15 +97,16 @@ class JitFunction(_Fast, HostFunction):
                 if compiled is not None:
                     given, device = calls.reader.originals(arguments, named, viewed), self.device
                     results = compiled.run_viewed(given, viewed, device, None, self.host).results
-                    if not named and self.host.is_native:
+                    if not named and self.host.is_native and calls.reader.is_settled(key):
                         host = self.host
                         self._native = calls.speed_up(key, compiled, arguments, device, host)
                     return results
         from fly.call import arguments as reading
 
         reading.check_missing(self.function, arguments, named)
-        types, viewed = reading.read(self.function, arguments, named)
-        compiled, identity = self._compiled(types, calls.chain if calls else self._chain(None))
+        chosen = calls.chain if calls is not None else self._chain(None)
+        types, viewed = reading.read(self.function, arguments, named, self._shapes_for(chosen))
+        compiled, identity = self._compiled(types, chosen)
         # What was compiled while the function changed is not what `calls` stands for.
         if key is not None and calls is not None and calls.dependencies is self._dependencies:
             calls.keep(key, compiled, identity)
@@ -127,8 +134,9 @@ class JitFunction(_Fast, HostFunction):
         from fly.call import arguments as reading
 
         reading.check_missing(self.function, arguments, named)
-        types, viewed = reading.read(self.function, arguments, named)
-        compiled, _ = self._compiled(types, self._chain(None))
+        chosen = self._chain(None)
+        types, viewed = reading.read(self.function, arguments, named, self._shapes_for(chosen))
+        compiled, _ = self._compiled(types, chosen)
         given = reading.Reader(self.function).originals(arguments, named, viewed)
         compiled.check(given, viewed)
         try:
@@ -169,8 +177,13 @@ class JitFunction(_Fast, HostFunction):
             # Read before the chain is made, as the others.
             environment = watcher(*VARIABLES, *variables)()
             chosen = self._chain(None)
-        reader = Reader(self.function)
+        reader = Reader(self.function, self._shapes_for(chosen))
         return KnownCalls(found, environment, chosen, reader, variables=variables)
+
+    def _shapes_for(self, chosen: Chain) -> Shapes | None:
+        """What code that this chain makes is specialized for."""
+        shapes = self._shapes
+        return shapes if shapes is not None and shapes.active(chosen.target) else None
 
     def _current_dependencies(self) -> DependencyHash:
         """Returns the function's dependencies, hashed again if they changed."""
@@ -212,7 +225,8 @@ class JitFunction(_Fast, HostFunction):
         elif arguments or named:
             from fly.call import arguments as reading
 
-            given, _ = reading.read(self.function, arguments, named)
+            shapes = self._shapes_for(chosen)
+            given, _ = reading.read(self.function, arguments, named, shapes)
         return self._compiled(given, chosen)[0]
 
     def compile_types(
@@ -228,7 +242,9 @@ class JitFunction(_Fast, HostFunction):
     def traced(self, types: Mapping[str, ParameterType]) -> tuple[bytes, Chain]:
         """The module for arguments of these types, and the chain that compiles it."""
         chosen = self._chain(None)
-        reached, signature = self._current_dependencies(), _digest_of(types)
+        from fly.call.arguments import digest_of
+
+        reached, signature = self._current_dependencies(), digest_of(types)
         if reached.digest is None or signature is None:
             return self._traced_for(types, chosen), chosen
         what = f"{reached.digest} {signature}"
@@ -296,8 +312,10 @@ class JitFunction(_Fast, HostFunction):
         self, given: Mapping[str, ParameterType], chosen: Chain
     ) -> tuple[Compiled, tuple[str, ...]]:
         """Returns the code for these types, and the identity of the chain that made it."""
+        from fly.call.arguments import digest_of
+
         reached = self._current_dependencies()
-        signature = _digest_of(given)
+        signature = digest_of(given)
         known = reached.digest is not None and signature is not None
         module = None
         if not known:
@@ -381,19 +399,3 @@ def _tuned_chain(target: str, backend: str, chosen: Tuning) -> Chain:
 def _made_chain(target: str, backend: str, chosen: Tuning) -> Chain:
     fields = chosen.opt_py_fields(), chosen.llc_fields()
     return make_chain(target, backend, chosen.opt_words(), *fields)
-
-
-def _digest_of(given: Mapping[str, ParameterType]) -> str | None:
-    """Returns the types as text, or None if a constant has no digest."""
-    if not given:
-        return ""
-    from fly_trace.signatures.signature import Constant
-
-    parts = []
-    for name, kind in sorted(given.items()):
-        # Different constants may print the same text.
-        text = dependency_hash(kind.value).digest if isinstance(kind, Constant) else str(kind)
-        if text is None:
-            return None
-        parts.append(f"{name}: {text}")
-    return ", ".join(parts)

@@ -13,6 +13,7 @@ from fly_common.environment import Snapshot, watcher
 from fly_common.options import KEYWORDS
 from fly_common.record import field, record
 
+from fly.call import specialisation
 from fly.call.compiled import Compiled
 from fly.call.host_options import VARIABLE, CompileOptions
 from fly.chains.chain import Chain
@@ -32,6 +33,7 @@ MOST_KEPT = 256
 # The environment variables that choose a chain, and that the search for programs reads.
 VARIABLES = (
     VARIABLE,
+    specialisation.VARIABLE,
     choice.BACKEND,
     choice.TARGET,
     fly_plugin.VARIABLE,

@@ -28,10 +28,10 @@ def column_plan(columns: int, vector: int) -> Plan:
 
 @fly.kernel
 def add_up_kernel(parts: fx.Tensor, Y: fx.Tensor):
-    column = fx.block_idx.x * THREADS + fx.thread_idx.x
-    if column < Y.shape[0]:
+    column, columns = fx.block_idx.x * THREADS + fx.thread_idx.x, Y.shape[0]
+    if (isinstance(columns, int) and columns % THREADS == 0) or column < columns:
         total = parts[0, column]
-        for part in range(1, parts.shape[0]):
+        for part in range(1, fx.Int32(parts.shape[0])):  # of MOST_PARTS at most
             total += parts[part, column]
         Y[column] = total.to(Y.dtype)
 

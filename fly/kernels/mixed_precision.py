@@ -39,6 +39,24 @@ def one_by_one(function: Callable[..., Any], *vectors: Any) -> Any:
     return held.load()
 
 
-def _apart(x: Any) -> Any:
+def afresh(vector: Any, after: Any) -> Any:
+    """A vector of 16-bit floats whose elements LLVM converts to f32, on AMD, when those at the same
+    places of another vector have been computed. Until then it takes half as many registers."""
+    if vector.dtype.bits != 16 or vector.numel % 2 or find(chip("registers")).amd is None:
+        return vector
+    words = vector.bitcast(fx.Uint32)
+    held = fx.make_rmem_tensor(words.numel, fx.Uint32)
+    for i in range(words.numel):
+        held[i] = _apart(words[i], after[2 * i + 1])
+    return held.load().bitcast(vector.dtype).reshape(vector.shape)
+
+
+def later(number: Any, after: Any) -> Any:
+    """A number of 32 bits that LLVM takes, on AMD, for one that is known when another one has been
+    computed: what is computed from it is not in registers before."""
+    return number if find(chip("registers")).amd is None else _apart(number, after)
+
+
+def _apart(x: Any, *after: Any) -> Any:
     """A number that LLVM leaves out of vectors: the result of assembly of no instructions."""
-    return fx.inline_asm("", "=v,0", x, results=x.dtype)
+    return fx.inline_asm("", "=v,0" + ",v" * len(after), x, *after, results=x.dtype)

@@ -13,6 +13,7 @@ from fly.kernels.columns import THREADS, add_many, add_up, parts_of
 from fly.kernels.row_plans import Plan, sums_in_registers
 from fly.kernels.row_streams import Sums, each_row, grid_of
 from fly.kernels.rows import Matrix, Row, Tile, wide_type
+from fly.kernels.shapes import for_model
 
 
 @fly.kernel
@@ -49,6 +50,7 @@ def derivatives(row, dY, X, eps, centred, weight):
     dy = given
     if weight is not None:
         dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
+        x = row.afresh(x, dy)
     if centred:
         mean, shift = row.means(x, dy)
         x = row.map(lambda x: x - mean, x)
@@ -109,10 +111,14 @@ def parameters_backward_kernel(
 ):
     """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
     mean."""
-    part, columns, first = fx.block_idx.y, X.shape[1], fx.block_idx.x * plan.tile
-    start = fx.Int64(part) * rows
+    part, columns = fx.Uint32(fx.block_idx.y), X.shape[1]
+    first = fx.block_idx.x * plan.tile
+    # Of a part there are few rows, and none is before its start.
+    start = fx.Uint64(part) * fx.Uint32(rows)
+    count = fx.Int32(fx.min(X.shape[0] - start.to(fx.Int64), fx.Int64(rows)))
     weight = bias = fx.full((plan.vector, plan.vectors), 0.0, dweight.dtype)
-    for row in range(start, min(start + rows, X.shape[0])):
+    for i in range(count):
+        row = start + fx.Uint64(fx.Uint32(i))
         tile = Tile(Row(plan, columns, row), first)
         dy, x = [tile.load(one, 0.0).to(dweight.dtype) for one in (dY, X)]
         with fx.fastmath("contract"):
@@ -126,7 +132,7 @@ def parameters_backward_kernel(
         made.store(dbias, bias)
 
 
-@fly.jit
+@fly.jit(specialize=for_model("N"))
 def norm_backward_rows(
     dY: Matrix,
     X: Matrix,

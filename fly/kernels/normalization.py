@@ -20,6 +20,7 @@ from fly.kernels.quantization import format_of, quantized
 from fly.kernels.row_plans import Plan, has_room, plan
 from fly.kernels.row_streams import each_row, grid_of
 from fly.kernels.rows import Matrix, Row
+from fly.kernels.shapes import for_model
 
 
 def statistics(row, x, eps, centred):
@@ -74,7 +75,7 @@ def norm_kernel(
     each_row(plan, X.shape, one_row, X, *([] if residual is None else [residual]))
 
 
-@fly.jit
+@fly.jit(specialize=for_model("N"))
 def norm_rows(
     X: Matrix,
     eps: fx.Float64,

@@ -22,7 +22,7 @@ from typing import Any
 
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.mixed_precision import one_by_one, rounds_elements
+from fly.kernels.mixed_precision import afresh, one_by_one, rounds_elements
 from fly.kernels.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -55,6 +55,13 @@ class Row:
     def map(self, function: Callable[..., Any], *lines: Line) -> Line:
         """`function` of all elements."""
         return Line(self, lambda first: function(*[line.at(first) for line in lines]))
+
+    def afresh(self, line: Line, after: Line) -> Line:
+        """The same elements, which are converted to f32 when those of another line have been
+        computed: that takes fewer registers, if the row is there, than to convert both first."""
+        if not self.plan.fits:
+            return line
+        return Line(self, lambda first: afresh(line.raw(first), after.raw(first)))
 
     def fold(
         self,

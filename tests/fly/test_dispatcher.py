@@ -250,7 +250,7 @@ def test_an_error_of_a_launcher():
 def test_how_many_launchers_there_may_be():
     made = Made(state())
     assert made.call.__name__ == "dispatch"
-    assert dispatchers.MOST_LAUNCHERS == 8
+    assert dispatchers.MOST_LAUNCHERS == 32
     for number in range(1, dispatchers.MOST_LAUNCHERS):
         assert made.dispatcher.add(math.lcm, Rules(2 + number, (0, 1)))
     assert made.dispatcher.add(math.lcm, Rules(2, (0, 1))) is False

@@ -15,8 +15,8 @@ from fly_common.errors import Fault, FlyError, InputError
 from fly_host.native.unavailable import Unavailable
 from fly_trace.session.load import load_file as load
 
+from fly.call import dispatcher, known_calls, native_calls
 from fly.call import function as calling
-from fly.call import known_calls, native_calls
 from fly.call.dispatch_table import AT
 from fly.call.dispatcher import Dispatcher
 from fly.call.native_calls import NativeCalls, _namespace
@@ -656,7 +656,8 @@ def test_what_can_not_be_compiled_is_told_once(capfd, monkeypatch):
     assert capfd.readouterr() == ("", f"{told}no room\n{told}no linker\n")
 
 
-def test_more_kinds_of_calls_than_there_is_room_for(made, slow):
+def test_more_kinds_of_calls_than_there_is_room_for(made, slow, monkeypatch):
+    monkeypatch.setattr(dispatcher, "MOST_LAUNCHERS", 8)
     x, y = numbers(64)
     for k in range(10):
         for _ in range(3):

@@ -18,7 +18,7 @@ from fly_common.errors import Fault, UsageError
 
 import fly
 import fly.expr as fx
-from fly.call import arguments, function
+from fly.call import arguments
 from fly.call.arguments import Reader
 from fly.call.known_calls import LOOK_AFTER
 
@@ -277,7 +277,7 @@ def test_equal_keys_are_equal_types():
                     wanted[name],
                     type(wanted[name]),
                 )
-            text = function._digest_of(types)
+            text = arguments.digest_of(types)
             assert text is not None
             assert keys.setdefault(key, text) == text
     assert len(set(keys.values())) > 40

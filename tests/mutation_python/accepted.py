@@ -121,8 +121,8 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         "a name that nobody else has, of one byte more",
     ),
     (
-        r"fly\.call\.function",
-        r"_digest_of",
+        r"fly\.call\.arguments",
+        r"digest_of",
         r"^('' → '\?'|', ' → ', \?')$",
         "it is compared with what is made in the same way, and with nothing else",
     ),

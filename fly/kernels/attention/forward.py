@@ -14,6 +14,7 @@ from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
 from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
 from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
 from fly.kernels.attention.workgroup import across_rows, workgroup
+from fly.kernels.shapes import for_model
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
 TINY = 1e-30  # instead of 0, which is not a factor of -inf
@@ -113,7 +114,7 @@ def launch(
     return Out, Lse
 
 
-@fly.jit
+@fly.jit(specialize=for_model("heads", "kv_heads", "d"))
 def attention(Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Constexpr[Problem]):
     """Sequences that are the batches of Q, K and V."""
     starts = fx.empty((0,), fx.Int32)
@@ -121,7 +122,7 @@ def attention(Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Const
     return Out, Lse
 
 
-@fly.jit
+@fly.jit(specialize=for_model("heads", "kv_heads", "d"))
 def packed_attention(
     Q: Queries,
     K: Keys,

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import fly.expr as fx
 
 # The annotations of Q, K and V (batches × heads × length × d), and of the starts of sequences.
-Queries = fx.Tensor[fx.Float, "batches", fx.sym_int32("heads"), fx.sym_int32("queries"), None]
-Keys = fx.Tensor[fx.Float, "batches", fx.sym_int32("kv_heads"), fx.sym_int32("keys"), None]
+Queries = fx.Tensor[fx.Float, "batches", fx.sym_int32("heads"), fx.sym_int32("queries"), "d"]
+Keys = fx.Tensor[fx.Float, "batches", fx.sym_int32("kv_heads"), fx.sym_int32("keys"), "d"]
 Numbers = fx.Tensor[fx.Float32, "batches", fx.sym_int32("heads"), fx.sym_int32("queries")]
 Starts = fx.Tensor[fx.Int32, "starts"]
 

@@ -13,6 +13,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.attention.vectors import WIDTH, load_stored, store_vector
 from fly.kernels.mixed_precision import one_by_one, rounds_elements
+from fly.kernels.shapes import for_model
 
 ITEM = 2 * WIDTH  # elements of a thread
 THREADS, LANES = 256, 64
@@ -20,10 +21,10 @@ EVEN, ODD = list(range(0, ITEM, 2)), list(range(1, ITEM, 2))
 ALTERNATING = [place for i in range(WIDTH) for place in (i, i + WIDTH)]
 
 Rows = fx.Tensor[fx.Float, "rows", "positions", None]
-Angles = fx.Tensor[fx.Float, "positions", None]
-Tokens = fx.Tensor[fx.Float, "tokens", fx.sym_int32("heads"), None]
-KeyTokens = fx.Tensor[fx.Float, "tokens", fx.sym_int32("kv_heads"), None]
-Cache = fx.Tensor[fx.Float, "pages", "page", fx.sym_int32("kv_heads"), None]
+Angles = fx.Tensor[fx.Float, "positions", "pairs"]
+Tokens = fx.Tensor[fx.Float, "tokens", fx.sym_int32("heads"), "d"]
+KeyTokens = fx.Tensor[fx.Float, "tokens", fx.sym_int32("kv_heads"), "d"]
+Cache = fx.Tensor[fx.Float, "pages", "page", fx.sym_int32("kv_heads"), "d"]
 Places = fx.Tensor[fx.Integer, "tokens"]
 
 
@@ -165,37 +166,63 @@ def rotary_cache_kernel(
     threads: fx.Constexpr[int],
     wide: fx.Constexpr[bool],
 ):
-    """A block takes heads of a token: first those of Q, then those of K and V. wide: the caches
-    have more rows than 32 bits count. Numbers that are not negative are unsigned, which makes
-    addresses cheaper."""
+    """A block takes heads of a token: first those of Q, then those of K and V. Threads select an
+    address and go the same way, whatever they take. wide: the caches have more rows than 32 bits
+    count. Numbers that are not negative are unsigned, which makes addresses cheaper."""
     index = fx.Uint32(fx.block_idx.x * threads + fx.thread_idx.x)
     head, item, token = index // rotation.items, index % rotation.items, fx.Uint32(fx.block_idx.y)
     heads, kv_heads = fx.Uint32(Q.shape[1]), fx.Uint32(K.shape[1])
-    position = positions[token]
+    slot, position = slots[token], positions[token]
     position = position.to(fx.Uint64 if position.dtype.bits == 64 else fx.Uint32)
-    angles = cos[position, None], sin[position, None]
-    counted = fx.Uint64 if wide else fx.Uint32
-    slot, size = slots[token], counted(k_cache.shape[1])
-    row, places = divmod(slot.to(counted), size), rotation.places(item)
+    places = rotation.places(item)
     is_query, is_rotated = head < heads, head < heads + kv_heads
-    kv_head = head - heads - fx.where(is_rotated, fx.Uint32(0), kv_heads)
     if head < heads + 2 * kv_heads:
         if is_query:
-            held = Item.load(Q[token, head, None], places)
+            source, target = heads_of(Q, token), heads_of(rotated_q, token)
         elif is_rotated:
-            held = Item.load(K[token, kv_head, None], places)
+            source, target = heads_of(K, token), heads_of(rotated_k, token)
+            head -= heads
         else:
-            held = Item.load(V[token, kv_head, None], places)
+            source, target = heads_of(V, token), heads_of(rotated_k, token)
+            head -= heads + kv_heads
+        held = Item.load(row_of(source, head), places)
         if is_rotated:
-            held = rotation.apply(item, held, *angles)
-        if is_query:
-            held.store(rotated_q[token, head, None], places)
-        elif is_rotated:
-            held.store(rotated_k[token, kv_head, None], places)
-            if slot >= 0:
-                held.store(k_cache[(*row, kv_head, None)], places)
-        elif slot >= 0:
-            held.store(v_cache[(*row, kv_head, None)], places)
+            held = rotation.apply(item, held, cos[position, None], sin[position, None])
+            held.store(row_of(target, head), places)
+        if not is_query and slot >= 0:
+            cache = heads_in(v_cache, slot, wide)
+            if is_rotated:
+                cache = heads_in(k_cache, slot, wide)
+            held.store(row_of(cache, head), places)
+
+
+def heads_of(tensor, *place):
+    """Returns the address of a token's heads, and how far these are apart."""
+    return fx.get_iter(tensor[(*place, None, None)]), distance(tensor, len(place))
+
+
+def heads_in(cache, slot, wide):
+    """As `heads_of`, of a slot of a cache."""
+    counted = fx.Uint64 if wide else fx.Uint32
+    page, (pages, rows) = cache.shape[1], cache.stride[:2]
+    if isinstance(pages, int) and isinstance(rows, int) and pages == page * rows:
+        # The rows of all pages are equally far apart.
+        return fx.get_iter(cache) + fx.Uint64(slot.to(counted)) * rows, distance(cache, 2)
+    return heads_of(cache, *divmod(slot.to(counted), counted(page)))
+
+
+def distance(tensor, mode):
+    """Returns how far heads are apart: as 32 bits where those of a token are known not to be
+    farther apart, which makes addresses cheaper."""
+    count, step = tensor.shape[mode], tensor.stride[mode]
+    near = isinstance(step, int) and isinstance(count, int) and step * count < 2**31
+    return fx.Uint32(step) if near else fx.Int64(step)
+
+
+def row_of(heads, head):
+    """Returns the row of a head."""
+    start, step = heads
+    return fx.make_view(start + head.to(step.dtype) * step, fx.make_layout(1, 1))
 
 
 @fly.jit
@@ -224,7 +251,7 @@ def rotate_rows(
     return Y
 
 
-@fly.jit
+@fly.jit(specialize=for_model("heads", "kv_heads", "d", "page", "pairs"))
 def rotate_and_cache(
     Q: Tokens,
     K: KeyTokens,

@@ -13,7 +13,8 @@ import fly
 import fly.expr as fx
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.plans import Plan
-from fly.kernels.gemm.tiles import Part, Tiles, tiled_product
+from fly.kernels.gemm.tiles import Part, Tiles, tile_end, tiled_product
+from fly.kernels.shapes import for_model
 
 # Batches of matrices. M, K and N are counted in 32 bits, which launches check.
 Left = fx.Tensor[fx.Numeric, "B", fx.sym_int32("M"), fx.sym_int32("K")]
@@ -37,16 +38,19 @@ def gemm_kernel(
     m, n, k = A.shape[1], B.shape[2], A.shape[2]
     row, column = fx.block_idx.x * plan.rows, fx.block_idx.y * plan.columns
     batch, part = divmod(fx.block_idx.z, plan.splits)
+    if isinstance(A.shape[0], int) and A.shape[0] == 1:
+        batch = 0
+    end = tile_end(n, column, plan.columns)
     tiles = Tiles(
         plan,
         product,
         Part.of_a(A, plan.a, batch, (row, m), (0, k)),
-        Part.of_b(B, plan.b, batch, (column, n), (0, k)),
+        Part.of_b(B, plan.b, batch, (column, end), (0, k)),
     )
     steps = fx.max(fx.ceildiv(k, plan.unit.depth), 1)
     each = fx.ceildiv(steps, plan.splits)
     c = tiles.sum(part * each, fx.min((part + 1) * each, steps))
-    output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, n - column))
+    output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, end - column))
     output.store(
         c,
         Rows.of(C, fx.block_idx.z, row, column),
@@ -83,7 +87,7 @@ def sum_parts_kernel(
         )
 
 
-@fly.jit
+@fly.jit(specialize=for_model("B", "K", "N"))
 def gemm(
     A: Left,
     B: Right,

@@ -15,7 +15,9 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import SMALL_FLOATS, check_types, contiguous
+from fly.kernels.mixed_precision import later
 from fly.kernels.operators import operator
+from fly.kernels.shapes import for_model
 
 Logits = fx.Tensor[fx.Float, "T", fx.sym_int32("E")]
 Choices = fx.Tensor[fx.Int32, fx.sym_int32("n")]
@@ -64,6 +66,7 @@ def route_kernel(
         chosen.append(expert)
     powers = [exp(logit - best[0]) for logit in best]
     share = reciprocal(sum(powers))
+    token = later(token, share)  # addresses of results take registers from now on
     if (first == 0) & (token < logits.shape[0]):
         for i in fx.range_constexpr(k):
             weights[token, i] = powers[i] * share
@@ -110,7 +113,7 @@ def route_by_block_kernel(
             experts[token, i] = places[i]
 
 
-@fly.jit
+@fly.jit(specialize=for_model("E"))
 def route(
     logits: Logits,
     k: fx.Constexpr[int],

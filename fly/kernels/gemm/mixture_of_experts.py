@@ -19,6 +19,7 @@ from fly.kernels.gemm.matrix_product import matmul
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
 from fly.kernels.rows import Row
+from fly.kernels.shapes import for_model
 
 Rows = fx.Tensor[fx.Float, "R", fx.sym_int32("D")]
 Places = fx.Tensor[fx.Int32, "n"]
@@ -66,7 +67,7 @@ def gather(X: Rows, order: Places, k: fx.Constexpr[int], plan: fx.Constexpr[Plan
     return Y
 
 
-@fly.jit
+@fly.jit(specialize=for_model("D"))
 def combine(
     X: Rows,
     places: Places,

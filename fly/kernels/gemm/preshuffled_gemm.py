@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fly_backend.choice import choose
 from fly_common.errors import UsageError
 from fly_trace.values.dtypes import EVERY
 
@@ -31,9 +32,10 @@ from fly.kernels.gemm.plans import (
 )
 from fly.kernels.gemm.tiles import Part, multiply, products_first, shared_tiles, tiled_product
 from fly.kernels.operators import operator
+from fly.kernels.shapes import TARGETS, for_model
 
 COLUMNS = 16  # of B in a block
-Shuffled = fx.Tensor[fx.Numeric, None, None, None, None, fx.aligned(WIDEST)]
+Shuffled = fx.Tensor[fx.Numeric, "blocks", "deep", None, None, fx.aligned(WIDEST)]
 
 
 class ShuffledTiles:
@@ -95,7 +97,7 @@ class ShuffledTiles:
         self.a.mover.store(0)
         fx.barrier()
         stage = 0
-        for step in range(1, steps):
+        for step in range(1, steps, unroll=1):
             self.a.load(step, self.plan.whole)
             self.multiply(stage, c, step)
             stage = 1 - stage
@@ -114,18 +116,20 @@ def preshuffled_gemm_kernel(
     product: fx.TiledMma,
     plan: fx.Constexpr[Plan],
     epilogue: fx.Constexpr[Epilogue],
+    whole: fx.Constexpr[bool],
 ):
     m, n, k = C.shape[1], C.shape[2], A.shape[2]
     row, column = fx.block_idx.x * plan.rows, fx.block_idx.y * plan.columns
     a = Part.of_a(A, plan.a, 0, (row, m), (0, k))
     tiles = ShuffledTiles(plan, product, a, B, fx.block_idx.y)
     c = tiles.sum(fx.max(fx.ceildiv(k, plan.unit.depth), 1))
-    output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, n - column))
+    end = column + plan.columns if whole else n
+    output = Output(epilogue, product, (plan.rows, plan.columns), (m - row, end - column))
     own_bias = fx.get_iter(bias) + column if epilogue.bias else None
     output.store(c, Rows.of(C, 0, row, column), own_bias, None, None, None)
 
 
-@fly.jit
+@fly.jit(specialize=for_model("K", "blocks", "deep"))
 def preshuffled_gemm(
     A: Left,
     B: Shuffled,
@@ -133,12 +137,13 @@ def preshuffled_gemm(
     bias: fx.Tensor,
     plan: fx.Constexpr[Plan],
     epilogue: fx.Constexpr[Epilogue],
+    whole: fx.Constexpr[bool],
 ):
     m = A.shape[1]
     C = fx.empty((1, m, n), EVERY[epilogue.out])
     grid = (fx.ceildiv(m, plan.rows), fx.ceildiv(n, plan.columns))
     product = tiled_product(plan.unit)
-    preshuffled_gemm_kernel(A, B, bias, C, product, plan, epilogue).launch(
+    preshuffled_gemm_kernel(A, B, bias, C, product, plan, epilogue, whole).launch(
         grid=grid, block=plan.unit.threads
     )
     return C
@@ -237,5 +242,6 @@ def matmul_preshuffled(
     # The kernel reads adjacent elements, which are `preshuffle`'s and need not be those of a view.
     b = contiguous(b)
     b = copied(b) if address(b) % WIDEST else b
-    made = preshuffled_gemm(left, b, n, left if bias is None else bias, plan, epilogue)
+    whole = n % plan.columns == 0 and choose().target in TARGETS
+    made = preshuffled_gemm(left, b, n, left if bias is None else bias, plan, epilogue, whole)
     return made.reshape(*a.shape[:-1], n)

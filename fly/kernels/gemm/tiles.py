@@ -75,6 +75,12 @@ def _shared(dtype: Any, count: int) -> Any:
     return fx.SharedAllocator().allocate(fx.Array[dtype, count, WIDEST]).peek()
 
 
+def tile_end(extent: Any, first: Any, size: int) -> Any:
+    """The end of a tile that begins within an extent: the extent, unless it is known to be whole
+    tiles. Nothing is then tested at the end."""
+    return first + size if isinstance(extent, int) and extent % size == 0 else extent
+
+
 def multiply(unit: Unit, product: Any, c: Any, a: Any, b: Any) -> None:
     """Adds the product of two fragments to the sums."""
     scales = {"scale_a": ONES, "scale_b": ONES} if unit.kind == "scaled MFMA" else {}
@@ -207,7 +213,7 @@ class Tiles:
         self.store(0)
         fx.barrier()
         stage = 0
-        for step in range(first + 1, last):
+        for step in range(first + 1, last, unroll=1):
             self.load(step)
             self.multiply(stage, c)
             products_first(self.plan.unit)

@@ -9,6 +9,7 @@ from fly_common.record import record
 from fly_trace.control.carried_values import Mismatch, is_number
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
+from fly_trace.memory.pointers import Pointer
 from fly_trace.memory.tensors import Tensor
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import I64, DType, PromotionError, check_fits
@@ -42,7 +43,7 @@ class LeafKind:
             return builder.ssa(convert(leaf, self.dtype))
         if is_number(leaf) or leaf.carried != self.like.carried:
             raise Mismatch(self.like, leaf)
-        if isinstance(leaf, Tensor):
+        if isinstance(leaf, Tensor | Pointer):
             leaf.access.join(self.like.access)
         return leaf.value(builder) if isinstance(leaf, DialectValue) else leaf.ssa
 

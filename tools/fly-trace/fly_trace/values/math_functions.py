@@ -207,6 +207,8 @@ _EXTREMES = {
 
 
 def _extreme(name: str, *operands: Any, fastmath: Flags) -> Any:
+    if all(type(operand) is int for operand in operands):  # such as static extents
+        return (max if name.startswith("max") else min)(operands)
     if not _is_typed(operands):
         tracing.refuse(f"fx.{name} takes at least one typed value", "use Python's max or min")
     builder = tracing.current(f"fx.{name}")
@@ -230,13 +232,15 @@ def _extreme(name: str, *operands: Any, fastmath: Flags) -> Any:
     return Scalar(dtype, result)
 
 
-def maximum(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
-    """The greatest. If any float is NaN, so is the result (IEEE 754-2019 maximum)."""
+def maximum(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Any:
+    """The greatest. If any float is NaN, so is the result (IEEE 754-2019 maximum). That of Python's
+    integers, as static extents are, is one of them."""
     return _extreme("maximum", a, b, *more, fastmath=fastmath)
 
 
-def minimum(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Scalar:
-    """The least. If any float is NaN, so is the result (IEEE 754-2019 minimum)."""
+def minimum(a: Any, b: Any, *more: Any, fastmath: Flags = None) -> Any:
+    """The least. If any float is NaN, so is the result (IEEE 754-2019 minimum). That of Python's
+    integers is one of them."""
     return _extreme("minimum", a, b, *more, fastmath=fastmath)
 
 
