@@ -15,5 +15,6 @@ ROCM = Backend(
     lowering="fly_opt.backends.amd.lowering:ROCM",
     codegen="fly_llc.backends.amd.codegen:AMDGPU",
     linker="fly_link.backends.amd.linker:LLD",
+    clusters="fly_trace.backends.amd.clusters",
     devices={"emulator": ""},
 )

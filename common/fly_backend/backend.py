@@ -35,6 +35,8 @@ class Backend:
     `lowering`    fly_opt.lowering.interface.Lowering: pipelines, passes, emitters, LLVM modules
     `codegen`     fly_llc.codegen.points.CodeGeneration: triples and insertion points
     `linker`      fly_link.backends.interface.Linker: objects or assembly → the image
+    `clusters`    what `fx.cluster` does for its targets (`fly_trace.gpu.cluster`): a module with
+                  `arrive`, `wait`, `barrier`, and `remote` where blocks see others' shared memory
     `devices`     by the name that `--device` takes, factories of fly_run.devices.protocol.Device,
                   or "" for a device of fly-run itself; the first is opened for "auto"
     """
@@ -49,6 +51,7 @@ class Backend:
     lowering: str
     codegen: str
     linker: str = ""
+    clusters: str = ""
     compiles: tuple[str, ...] = ()
     devices: dict[str, str] = {}  # noqa: RUF012  records are immutable, and so is what they hold
     object_suffix: str = ".o"
@@ -61,7 +64,7 @@ class Backend:
     @property
     def references(self) -> tuple[str, ...]:
         """The modules or objects that the record refers to."""
-        named = (self.dialect, self.lowering, self.codegen, self.linker)
+        named = (self.dialect, self.lowering, self.codegen, self.linker, self.clusters)
         return tuple(filter(None, (*self.namespaces.values(), *named, *self.devices.values())))
 
     @property

@@ -15,6 +15,7 @@ CUDA = Backend(
     lowering="fly_opt.backends.nvidia.lowering:CUDA",
     codegen="fly_llc.backends.nvidia.codegen:NVPTX",
     linker="fly_link.backends.nvidia.linker:PTXAS",
+    clusters="fly_trace.backends.nvidia.clusters",
     devices={"cuda": ""},
     object_suffix=".ptx",
     image_suffix=".cubin",

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from fly_cpu.runtime.barriers import BARRIERS
 from fly_cpu.runtime.block import BLOCK
+from fly_cpu.runtime.clusters import CLUSTERS
 from fly_cpu.runtime.grid import ASSEMBLY, GRID
 from fly_cpu.runtime.groups import GROUPS
 from fly_cpu.runtime.mbarriers import MBARRIERS
@@ -76,7 +77,7 @@ def assembly() -> str:
 
 def text(sanitized: bool) -> str:
     """The runtime, without what depends on the module (`@fly.fill`, `@fly.cache`)."""
-    parts = [_DATA, GRID, BLOCK, WARPS, BARRIERS, MBARRIERS, TILES, GROUPS]
+    parts = [_DATA, GRID, BLOCK, WARPS, BARRIERS, MBARRIERS, CLUSTERS, TILES, GROUPS]
     parts += [FAULTS, look(sanitized)]
     parts += [check("read", "unmapped", sanitized), check("write", "read-only", sanitized)]
     parts += [SANITIZER] if sanitized else []

@@ -33,7 +33,9 @@ _PARAMETER = re.compile(
     r"(?P<pointer>\.ptr\s+(?:\.(?P<space>global|const|local|shared)\s+)?(?:\.align\s+\d+\s+)?)?"
     r"(?P<name>[\w$]+)\s*(?:\[(?P<count>\d{0,9})\])?"
 )
-_LIMIT = re.compile(r"\.(maxntid|reqntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
+_LIMIT = re.compile(
+    r"\.(maxntid|reqntid|reqnctapercluster)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?"
+)
 _SHARED = re.compile(
     r"(\.extern\s+)?\.shared\s+(?:\.align\s+\d+\s+)?\.[a-z]+(\d{1,3})\s+[\w$]+([^;]*);"
 )
@@ -59,6 +61,7 @@ class Entry:
     max_threads: int
     required_block: Triple | None
     text: str
+    cluster: Triple | None = None
 
     @property
     def argument_bytes(self) -> int:
@@ -99,7 +102,8 @@ def _entry(match: re.Match[str]) -> Entry:
     bound = required or (_triple(limits["maxntid"]) if "maxntid" in limits else None)
     most = min(MOST_THREADS, math.prod(bound)) if bound else MOST_THREADS
     parameters = tuple(_parameters(name, match["parameters"] or ""))
-    return Entry(name, parameters, most, required, match[0].strip())
+    cluster = _triple(limits["reqnctapercluster"]) if "reqnctapercluster" in limits else None
+    return Entry(name, parameters, most, required, match[0].strip(), cluster)
 
 
 def _triple(words: list[str]) -> Triple:
