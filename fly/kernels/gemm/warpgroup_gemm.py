@@ -27,6 +27,11 @@ def tiles(plan, rows, along_k):
     return fx.nvvm.tile_layout(EVERY[plan.element], (rows, plan.depth), int(along_k), ROW)
 
 
+def part_of_b(plan):
+    """The layout of the part of a tile of B that a block of a cluster copies."""
+    return tiles(plan, plan.columns // plan.cluster, plan.b_along_k)
+
+
 @fly.kernel
 def warpgroup_gemm_kernel(
     A,
@@ -49,24 +54,28 @@ def warpgroup_gemm_kernel(
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, plan.a_along_k), plan.stages)
     tiles_b = fx.nvvm.SharedTiles(element, tiles(plan, plan.columns, plan.b_along_k), plan.stages)
     buffers = fx.nvvm.SharedTiles(EVERY[plan.out], chunks(plan), 2 * GROUPS)
-    ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS)
+    parts_b = tiles_b.divided(part_of_b(plan))
+    ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS, shared=plan.cluster > 1)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
     extents = batches, m, n, k
     schedule = Schedule(extents, plan) if offsets is None else Groups(offsets, extents, plan)
-    state = schedule.start
+    state, clusters = schedule.start, fx.grid_dim.x // plan.cluster
+    part, every = fx.cluster.rank(), None if plan.cluster == 1 else (1 << plan.cluster) - 1
     count = fx.Int32(0)  # of the ring's buffers so far
 
     if group == 0:
         fx.nvvm.set_registers(FEW, more=False)
         if thread == 0:
-            for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+            for tile in range(fx.cluster.idx.x, schedule.count, clusters):
                 place, state = schedule.place(tile, state)
+                column = place.column + part * (plan.columns // plan.cluster)
                 for step in range(place.first, place.last):
-                    slot = ring.fill(count, A.nbytes + B.nbytes)
+                    slot = ring.fill(count, A.nbytes + plan.cluster * B.nbytes)
                     of_a = place.of_a, place.row, step * plan.depth
-                    of_b = place.of_b, place.column, step * plan.depth
+                    of_b = place.of_b, column, step * plan.depth
+                    own = parts_b[slot.stage * plan.cluster + part]
                     fx.nvvm.tma_load(A, of_a, tiles_a[slot.stage], slot.barrier)
-                    fx.nvvm.tma_load(B, of_b, tiles_b[slot.stage], slot.barrier)
+                    fx.nvvm.tma_load(B, of_b, own, slot.barrier, multicast=every)
                     count += 1
     else:
         fx.nvvm.set_registers(MANY, more=True)
@@ -75,7 +84,7 @@ def warpgroup_gemm_kernel(
         # What is in shared memory is the same for all threads of a group.
         own = product.get_slice(consumer * THREADS)
         sums = fx.make_rmem_tensor(fx.nvvm.accumulators(product), fx.Float32)
-        for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+        for tile in range(fx.cluster.idx.x, schedule.count, clusters):
             place, state = schedule.place(tile, state)
             sums.fill(0)
             for step in range(place.first, place.last):
@@ -95,6 +104,8 @@ def warpgroup_gemm_kernel(
             output.store(sums, buffers, consumer, place)
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
+    if plan.cluster > 1:
+        fx.cluster.barrier()  # no block ends while others copy to it, or release its buffers
 
 
 def maps(A, B, plan):
@@ -107,7 +118,7 @@ def maps(A, B, plan):
         )
         for X, across, rows, along_k, pad in (
             (A, 1, plan.rows, plan.a_along_k, plan.pad_a),
-            (B, 2, plan.columns, plan.b_along_k, plan.pad_b),
+            (B, 2, plan.columns // plan.cluster, plan.b_along_k, plan.pad_b),
         )
     ]
 
@@ -128,11 +139,14 @@ def warpgroup_gemm(
     whole = plan.splits == 1
     C = fx.empty((batches * plan.splits, m, n), EVERY[plan.out])
     target = fx.nvvm.tensor_map(C, chunks(plan)) if plan.tma_store else C
-    count = batches * plan.splits * fx.ceildiv(m, plan.rows) * fx.ceildiv(n, plan.columns)
+    down, across = fx.ceildiv(m, plan.rows * plan.cluster), fx.ceildiv(n, plan.columns)
+    count = batches * plan.splits * down * across * plan.cluster
     own = epilogue if whole else Epilogue(plan.out, 1)
     warpgroup_gemm_kernel(
         *maps(A, B, plan), target, C, bias, addend, alpha, beta, batches, m, n, k, plan, own
-    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS)
+    ).launch(
+        grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS, cluster=plan.cluster
+    )
     if whole:
         return C
     return add_parts(C, (batches, m, n), bias, addend, alpha, beta, plan, epilogue)

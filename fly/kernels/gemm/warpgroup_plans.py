@@ -44,7 +44,8 @@ class WarpgroupPlan(NamedTuple):
     tma_store: whether C's rows begin at multiples of 16 bytes. splits: the parts of K that
     different blocks take. lines: the rows of C whose parts a block adds. band: the
     rows of tiles that blocks go through together. blocks: those that run at once. grouped: groups
-    of rows of A are multiplied by different matrices."""
+    of rows of A are multiplied by different matrices. cluster: the blocks of a cluster, whose tiles
+    are below one another: each copies a part of B's tile to all of them."""
 
     element: str
     out: str
@@ -60,6 +61,7 @@ class WarpgroupPlan(NamedTuple):
     band: int = BAND
     blocks: int = BLOCKS
     grouped: bool = False
+    cluster: int = 1
 
     @property
     def stages(self) -> int:

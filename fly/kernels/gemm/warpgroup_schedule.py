@@ -29,12 +29,14 @@ class Schedule:
     def __init__(self, extents, plan):
         batches, m, n, k = extents
         self.plan, self.rows = plan, m
-        self.down, self.across = fx.ceildiv(m, plan.rows), fx.ceildiv(n, plan.columns)
+        self.down = fx.ceildiv(m, plan.rows * plan.cluster)
+        self.across = fx.ceildiv(n, plan.columns)
         self.count = batches * plan.splits * self.down * self.across
         self.steps = fx.ceildiv(k, plan.depth)
 
     def place(self, number, state):
-        """Of a tile by its number; `state` is that of the block's tile before, or `start`."""
+        """Of a tile of the cluster, by its number, the block's part; `state` is that of the block's
+        tile before, or `start`."""
         plan = self.plan
         part, number = divmod(number, self.down * self.across)
         each = fx.ceildiv(self.steps, plan.splits)
@@ -83,4 +85,5 @@ def banded(number, down, across, plan):
     """The row and the column of a tile of `down` × `across`, in columns of a few rows."""
     band, inside = divmod(number, plan.band * across)
     column, row = divmod(inside, fx.min(down - band * plan.band, plan.band))
-    return (band * plan.band + row) * plan.rows, column * plan.columns
+    row = (band * plan.band + row) * plan.cluster + fx.cluster.rank()
+    return row * plan.rows, column * plan.columns

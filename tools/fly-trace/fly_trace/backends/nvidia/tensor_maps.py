@@ -96,6 +96,20 @@ class SharedTiles:
         storage = SharedAllocator().allocate(Array[dtype, self.elements * stages], ALIGNMENT)
         self.base: Pointer = storage.peek().ptr
 
+    def divided(self, layout: Any) -> SharedTiles:
+        """The same memory as smaller tiles, of `layout`: several of them, one behind the other, are
+        one of these tiles, as where a tile is copied in parts of its rows."""
+        made = object.__new__(SharedTiles)
+        made.dtype, made.layout, made.base = self.dtype, layout, self.base
+        made.plain, made.row = _plain(self.dtype, layout)
+        made.elements = _count(layout)
+        if self.elements % made.elements or made.elements * self.dtype.bits % (8 * ALIGNMENT):
+            tracing.refuse(
+                f"tiles of {self.elements} elements can't be divided into such of {made.elements}",
+                f"each has to begin at a multiple of {ALIGNMENT} bytes",
+            )
+        return made
+
     def __getitem__(self, stage: Any) -> Tensor:
         """The tile of a stage."""
         pointer = self.base + stage * self.elements
