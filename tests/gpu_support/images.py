@@ -29,6 +29,7 @@ class Kernel:
     max_threads: int = 1024
     required_block: tuple[int, int, int] | None = None
     cluster: tuple[int, int, int] | None = None
+    dependent: bool = False
 
     def details(self) -> list[tuple[str, str]]:
         return []

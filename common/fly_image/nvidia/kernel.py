@@ -54,6 +54,7 @@ class Kernel:
     required_block: Triple | None
     resources: Resources
     cluster: Triple | None = None
+    dependent: bool = False  # by programmatic dependent launch
 
     @property
     def spilled(self) -> str:
@@ -70,6 +71,8 @@ class Kernel:
         if self.cluster:
             clusters = f", in clusters of {'×'.join(map(str, self.cluster))} blocks"
         rows = [("block", f"{block} in warps of {WARP}{clusters}")]
+        if self.dependent:
+            rows.append(("launch", "dependent: before the launch in front of it has ended"))
         said = self.resources
         if said.registers is not None:
             rows.append(("registers", f"{said.registers} a thread, {said.spills}"))

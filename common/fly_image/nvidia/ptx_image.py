@@ -105,4 +105,5 @@ def _kernel(entry: entries.Entry, shared: int) -> Kernel:
         required_block=entry.required_block,
         resources=Resources(),
         cluster=entry.cluster,
+        dependent=entry.dependent,
     )

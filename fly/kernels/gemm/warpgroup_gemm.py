@@ -144,9 +144,7 @@ def warpgroup_gemm(
     own = epilogue if whole else Epilogue(plan.out, 1)
     warpgroup_gemm_kernel(
         *maps(A, B, plan), target, C, bias, addend, alpha, beta, batches, m, n, k, plan, own
-    ).launch(
-        grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS, cluster=plan.cluster
-    )
+    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS, cluster=plan.cluster)
     if whole:
         return C
     return add_parts(C, (batches, m, n), bias, addend, alpha, beta, plan, epilogue)
