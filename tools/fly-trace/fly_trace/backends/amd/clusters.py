@@ -14,6 +14,7 @@ BARRIER = -3  # the cluster's (LLVM, "llvm.amdgcn.s.cluster.barrier")
 
 def barrier() -> None:
     """See `fx.cluster.barrier`."""
+    _require("fx.cluster.barrier")
     arrive()
     wait()
 

@@ -20,6 +20,7 @@ CLUSTER_SPACE = "!llvm.ptr<7>"  # shared memory of a cluster's blocks
 
 def barrier() -> None:
     """See `fx.cluster.barrier`."""
+    require("fx.cluster.barrier", "sm_90+")
     arrive()
     wait()
 
