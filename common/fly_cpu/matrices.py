@@ -133,7 +133,8 @@ def wgmma(asm: str, operands: Sequence[str], result: str, prefix: str, site: int
     if _WAIT.fullmatch(text):
         count = len(operands)
         kind = _struct(count)
-        return _made(result, kind, list(operands), prefix), {}
+        wait = f"call void @fly.warp_group(i32 {site})"
+        return [wait, *_made(result, kind, list(operands), prefix)], {}
     functions: dict[str, str] = {}
     if match := _WGMMA.fullmatch(text):
         n, k, a, b, *flags = match.groups()

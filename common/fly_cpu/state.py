@@ -59,6 +59,9 @@ STACK = 256 << 10  # bytes of a fiber
 MARGIN = 8 << 10  # of those, for the runtime and the C library
 SCHEDULER_STACK = 64 << 10
 MOST_BARRIERS = 16
+WARP_GROUP = 128  # threads
+# Those of warp groups, where they wait for their products, have the numbers behind.
+ALL_BARRIERS = MOST_BARRIERS + MOST_THREADS // WARP_GROUP
 REPORT_BYTES = 1024  # kept of AddressSanitizer's report
 POISON = 0x7FF7BAD0  # what shared memory holds at first, as on the emulator
 FUEL = 4096  # iterations of loops between two yields of a thread

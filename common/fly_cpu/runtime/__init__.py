@@ -26,8 +26,8 @@ from fly_cpu.runtime.sanitizer import SANITIZER
 from fly_cpu.runtime.tiles import TILES
 from fly_cpu.runtime.warps import WARPS
 from fly_cpu.state import (
+    ALL_BARRIERS,
     FIBER_BYTES,
-    MOST_BARRIERS,
     MOST_REGIONS,
     MOST_THREADS,
     SCHEDULER_STACK,
@@ -58,10 +58,10 @@ _DATA = f"""
 @fly.scheduler = internal global i64 0
 @fly.unused = internal global i64 0
 @fly.stack = internal global [{SCHEDULER_STACK} x i8] zeroinitializer, align 64
-@fly.arrived = internal global [{MOST_BARRIERS} x i64] zeroinitializer
-@fly.waiters = internal global [{MOST_BARRIERS} x i64] zeroinitializer
-@fly.trues = internal global [{MOST_BARRIERS} x i64] zeroinitializer
-@fly.freed = internal global [{MOST_BARRIERS} x i1] zeroinitializer
+@fly.arrived = internal global [{ALL_BARRIERS} x i64] zeroinitializer
+@fly.waiters = internal global [{ALL_BARRIERS} x i64] zeroinitializer
+@fly.trues = internal global [{ALL_BARRIERS} x i64] zeroinitializer
+@fly.freed = internal global [{ALL_BARRIERS} x i1] zeroinitializer
 declare void @fly.switch(ptr, i64)
 declare void @fly.first()
 declare void @fly.begin()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from fly_cpu.state import (
+    ALL_BARRIERS,
     CLUSTER,
     DONE,
     FIBER_BYTES,
     FUEL,
     KINDS,
     MARGIN,
-    MOST_BARRIERS,
     NEW,
     READY,
     STACK,
@@ -25,7 +25,7 @@ entry:
   call void @fly.fill()
   %bytes = mul i64 %threads, {FIBER_BYTES}
   call void @llvm.memset.p0.i64(ptr @fly.fibers, i8 0, i64 %bytes, i1 false)
-  call void @llvm.memset.p0.i64(ptr @fly.arrived, i8 0, i64 {8 * MOST_BARRIERS}, i1 false)
+  call void @llvm.memset.p0.i64(ptr @fly.arrived, i8 0, i64 {8 * ALL_BARRIERS}, i1 false)
   store i64 0, ptr @fly.copies.waiting
   call void @fly.start_groups()
   call void @fly.start_meeting()

@@ -16,6 +16,7 @@ import fly.expr as fx
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.warpgroup_operands import add_parts, operand
 from fly.kernels.gemm.warpgroup_output import Output, chunks, products
+from fly.kernels.gemm.warpgroup_parts import Exchange, Stream, rooms
 from fly.kernels.gemm.warpgroup_plans import GROUPS, ROW, THREADS, WarpgroupPlan
 from fly.kernels.gemm.warpgroup_schedule import Groups, Schedule
 
@@ -49,6 +50,8 @@ def warpgroup_gemm_kernel(
     plan: fx.Constexpr[WarpgroupPlan],
     epilogue: fx.Constexpr[Epilogue],
     offsets=None,
+    parts=None,
+    flags=None,
 ):
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, plan.a_along_k), plan.stages)
@@ -58,7 +61,10 @@ def warpgroup_gemm_kernel(
     ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS, shared=plan.cluster > 1)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
     extents = batches, m, n, k
-    schedule = Schedule(extents, plan) if offsets is None else Groups(offsets, extents, plan)
+    if plan.stream:
+        schedule = Stream(extents, plan)
+    else:
+        schedule = Schedule(extents, plan) if offsets is None else Groups(offsets, extents, plan)
     state, clusters = schedule.start, fx.grid_dim.x // plan.cluster
     part, every = fx.cluster.rank(), None if plan.cluster == 1 else (1 << plan.cluster) - 1
     count = fx.Int32(0)  # of the ring's buffers so far
@@ -101,7 +107,16 @@ def warpgroup_gemm_kernel(
             if thread == 0:
                 ring.release(count - 1)
             output = Output(C, rows, bias, addend, (alpha, beta), (place.end, n), plan, epilogue)
-            output.store(sums, buffers, consumer, place)
+            if plan.stream:
+                exchange = Exchange(parts, flags, consumer, plan)
+                if place.last < schedule.steps:
+                    exchange.give(sums)
+                else:
+                    if place.first > 0:
+                        exchange.take(sums, place.giver)
+                    output.store(sums, buffers, consumer, place)
+            else:
+                output.store(sums, buffers, consumer, place)
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
     if plan.cluster > 1:
@@ -143,8 +158,13 @@ def warpgroup_gemm(
     count = batches * plan.splits * down * across * plan.cluster
     own = epilogue if whole else Epilogue(plan.out, 1)
     warpgroup_gemm_kernel(
-        *maps(A, B, plan), target, C, bias, addend, alpha, beta, batches, m, n, k, plan, own
-    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS, cluster=plan.cluster)
+        *maps(A, B, plan), target, C, bias, addend, alpha, beta, batches, m, n, k, plan, own,
+        None, *(rooms(plan) if plan.stream else ()),
+    ).launch(
+        grid=plan.blocks if plan.stream else fx.min(count, plan.blocks),
+        block=(1 + GROUPS) * THREADS,
+        cluster=plan.cluster,
+    )  # fmt: skip
     if whole:
         return C
     return add_parts(C, (batches, m, n), bias, addend, alpha, beta, plan, epilogue)

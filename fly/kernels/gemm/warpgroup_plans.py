@@ -45,7 +45,8 @@ class WarpgroupPlan(NamedTuple):
     different blocks take. lines: the rows of C whose parts a block adds. band: the
     rows of tiles that blocks go through together. blocks: those that run at once. grouped: groups
     of rows of A are multiplied by different matrices. cluster: the blocks of a cluster, whose tiles
-    are below one another: each copies a part of B's tile to all of them."""
+    are below one another: each copies a part of B's tile to all of them. stream: the last tiles,
+    too few for all blocks, are divided among them (`warpgroup_parts`)."""
 
     element: str
     out: str
@@ -62,6 +63,7 @@ class WarpgroupPlan(NamedTuple):
     blocks: int = BLOCKS
     grouped: bool = False
     cluster: int = 1
+    stream: bool = False
 
     @property
     def stages(self) -> int:

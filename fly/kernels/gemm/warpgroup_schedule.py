@@ -9,7 +9,8 @@ import fly.expr as fx
 
 class Place(NamedTuple):
     """Where a tile of C is: its part, the matrices of A and of B, its row and column, its steps
-    along K, and the end of the rows that belong to C."""
+    along K, and the end of the rows that belong to C. giver: the first cluster that has some of the
+    tile's steps, where several may have."""
 
     part: Any
     of_a: Any
@@ -19,6 +20,7 @@ class Place(NamedTuple):
     first: Any
     last: Any
     end: Any
+    giver: Any = None
 
 
 class Schedule:

@@ -120,6 +120,8 @@ def _deadlock(waiting: int, waits: int, ended: int) -> str:
         return f"deadlock: nothing can end the phase of parity {waiting} of this mbarrier"
     if waits == state.CLUSTER:
         return "deadlock: not all threads of the cluster arrive at its barrier"
+    if waits == state.BARRIER and waiting >= state.MOST_BARRIERS:
+        return "not all threads of the warp group wait for its products"
     others = f"; {ended} threads have ended" if ended else ""
     if waits == state.BARRIER:
         return f"divergent barrier: not all threads reach barrier {waiting}{others}"

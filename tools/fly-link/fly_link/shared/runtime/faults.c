@@ -5,7 +5,7 @@
 
 enum {
   UNMAPPED, READ_ONLY, MISALIGNED, TRAP, DIVERGENT, DEADLOCK, MASK, BARRIER, FULL_STACK, ASSERT,
-  MBARRIER, MAP, CLUSTER
+  MBARRIER, MAP, IN_CLUSTER
 };
 
 /* Why an mbarrier can't do what it is told to, by the size that is recorded. */
@@ -82,6 +82,10 @@ static void say_deadlock(int64_t waiting, int64_t state, int64_t ended) {
   }
   if (state == WAITS_FOR_CLUSTER) {
     fly_say("deadlock: not all threads of the cluster arrive at its barrier");
+    return;
+  }
+  if (state == WAITS_FOR_BARRIER && waiting >= MOST_BARRIERS) {
+    fly_say("not all threads of the warp group wait for its products");
     return;
   }
   if (state == WAITS_FOR_BARRIER) {
@@ -162,7 +166,7 @@ static void say_kind(const Node *nodes, int64_t kind, uint64_t address, int64_t 
     fly_say("there is no tensor map at ");
     fly_say_hex(address);
     break;
-  case CLUSTER:
+  case IN_CLUSTER:
     fly_say(clusters[size]);
     if (address)
       fly_say_number((int64_t)address);
