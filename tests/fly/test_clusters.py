@@ -48,12 +48,19 @@ def test_grids_of_parts_of_clusters_are_refused() -> None:
     [
         ("gfx942", "gfx942 has no clusters of workgroups"),
         ("sm_80", "sm_80 has no clusters of blocks"),
+        ("sm_89", "sm_89 has no clusters of blocks"),
     ],
 )
 def test_other_targets_are_refused(target: str, message: str) -> None:
     a = np.zeros(2 * BLOCK, np.float32)
     with pytest.raises(InputError, match=message):
         launcher(target, 2)(a, a.copy(), 2)
+
+
+def test_clusters_of_too_many_blocks() -> None:
+    a = np.zeros(16 * BLOCK, np.float32)
+    with pytest.raises(InputError, match="a cluster of 4×4×1 blocks: sm_90a has at most 8 in one"):
+        launcher("sm_90a", (4, 4))(a, a.copy(), 16)
 
 
 @pytest.mark.parametrize(

@@ -113,6 +113,19 @@ def multiplied(A: fx.Tensor[fx.Float32, "m", "k"], B: fx.Tensor[fx.Float32, "k",
     return C
 
 
+@fly.jit
+def clustered(A: fx.Tensor[fx.Float32, "n"]):
+    touch(A).launch(grid=2, block=1, cluster=2)
+
+
+def test_clusters_need_a_gpu(images):
+    image = clustered.compile(target="sm_90a").data
+    assert refusal([image], ["k.cubin"], for_cpu=True) == (
+        "kernel 'touch' runs in clusters of blocks, which a library does not have on a processor"
+    )
+    assert building.make([image], ["k.cubin"]).data
+
+
 def test_functions_that_a_library_cannot_have(images):
     def said(host, target="sm_90a", **more):
         return refusal([host.compile(target=target).data], ["k.bin"], **more)
