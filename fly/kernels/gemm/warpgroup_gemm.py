@@ -16,9 +16,8 @@ import fly.expr as fx
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.warpgroup_operands import add_parts, operand
 from fly.kernels.gemm.warpgroup_output import Output, chunks, products
-from fly.kernels.gemm.warpgroup_parts import Exchange, Stream, rooms
+from fly.kernels.gemm.warpgroup_parts import Exchange, rooms, schedule_of
 from fly.kernels.gemm.warpgroup_plans import GROUPS, ROW, THREADS, WarpgroupPlan
-from fly.kernels.gemm.warpgroup_schedule import Groups, Schedule
 
 FEW, MANY = 40, 232  # registers of a thread that copies, and of one that multiplies
 
@@ -26,11 +25,6 @@ FEW, MANY = 40, 232  # registers of a thread that copies, and of one that multip
 def tiles(plan, rows, along_k):
     """The layout of a tile of A or B in shared memory."""
     return fx.nvvm.tile_layout(EVERY[plan.element], (rows, plan.depth), int(along_k), ROW)
-
-
-def part_of_b(plan):
-    """The layout of the part of a tile of B that a block of a cluster copies."""
-    return tiles(plan, plan.columns // plan.cluster, plan.b_along_k)
 
 
 @fly.kernel
@@ -57,14 +51,11 @@ def warpgroup_gemm_kernel(
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, plan.a_along_k), plan.stages)
     tiles_b = fx.nvvm.SharedTiles(element, tiles(plan, plan.columns, plan.b_along_k), plan.stages)
     buffers = fx.nvvm.SharedTiles(EVERY[plan.out], chunks(plan), 2 * GROUPS)
-    parts_b = tiles_b.divided(part_of_b(plan))
+    parts_b = tiles_b.divided(tiles(plan, plan.columns // plan.cluster, plan.b_along_k))
     ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS, shared=plan.cluster > 1)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
     extents = batches, m, n, k
-    if plan.stream:
-        schedule = Stream(extents, plan)
-    else:
-        schedule = Schedule(extents, plan) if offsets is None else Groups(offsets, extents, plan)
+    schedule = schedule_of(extents, plan, offsets)
     state, clusters = schedule.start, fx.grid_dim.x // plan.cluster
     part, every = fx.cluster.rank(), None if plan.cluster == 1 else (1 << plan.cluster) - 1
     count = fx.Int32(0)  # of the ring's buffers so far
@@ -109,12 +100,7 @@ def warpgroup_gemm_kernel(
             output = Output(C, rows, bias, addend, (alpha, beta), (place.end, n), plan, epilogue)
             if plan.stream:
                 exchange = Exchange(parts, flags, consumer, plan)
-                if place.last < schedule.steps:
-                    exchange.give(sums)
-                else:
-                    if place.first > 0:
-                        exchange.take(sums, place.giver)
-                    output.store(sums, buffers, consumer, place)
+                exchange.finish(sums, place, schedule.steps, output, buffers)
             else:
                 output.store(sums, buffers, consumer, place)
         if plan.tma_store and thread == 0:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import fly
 import fly.expr as fx
 from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS
-from fly.kernels.gemm.warpgroup_schedule import Place, Schedule, banded
+from fly.kernels.gemm.warpgroup_schedule import Groups, Place, Schedule, banded
 
 LEAST = 8  # steps along K that a block takes of tiles that are divided
 VECTOR = 4  # sums that a thread moves together
@@ -63,6 +63,13 @@ class Stream(Schedule):
         return made, state
 
 
+def schedule_of(extents, plan, offsets):
+    """The order of the tiles of a plan; `offsets`: the ends of groups of rows, or None."""
+    if plan.stream:
+        return Stream(extents, plan)
+    return Schedule(extents, plan) if offsets is None else Groups(offsets, extents, plan)
+
+
 class Exchange:
     """How a warp group gives its sums to another block, and takes those of others. parts: room for
     a tile of f32 for each block. flags: for each block and warp group, whether it has given."""
@@ -84,6 +91,15 @@ class Exchange:
 
     def meet(self):
         fx.nvvm.barrier_sync(self.consumer + 1, THREADS)
+
+    def finish(self, sums, place, steps, output, buffers):
+        """Stores a tile, or gives the sums to the block that does. `steps`: those of a tile."""
+        if place.last < steps:
+            self.give(sums)
+        else:
+            if place.first > 0:
+                self.take(sums, place.giver)
+            output.store(sums, buffers, self.consumer, place)
 
     def give(self, sums):
         count = int(fx.size(sums))
