@@ -16,5 +16,6 @@ ROCM = Backend(
     codegen="fly_llc.backends.amd.codegen:AMDGPU",
     rings="fly_trace.backends.amd.rings:RINGS",
     linker="fly_link.backends.amd.linker:LLD",
+    clusters="fly_trace.backends.amd.clusters",
     devices={"emulator": ""},
 )

@@ -37,6 +37,8 @@ class Backend:
     `rings`       fly_trace.pipelines.mechanisms.Rings: what `fx.pipeline` has; "" for copies
                   through registers
     `linker`      fly_link.backends.interface.Linker: objects or assembly → the image
+    `clusters`    what `fx.cluster` does for its targets (`fly_trace.gpu.cluster`): a module with
+                  `arrive`, `wait`, `barrier`, and `remote` where blocks see others' shared memory
     `devices`     by the name that `--device` takes, factories of fly_run.devices.protocol.Device,
                   or "" for a device of fly-run itself; the first is opened for "auto"
     """
@@ -52,6 +54,7 @@ class Backend:
     codegen: str
     rings: str = ""
     linker: str = ""
+    clusters: str = ""
     compiles: tuple[str, ...] = ()
     devices: dict[str, str] = {}  # noqa: RUF012  records are immutable, and so is what they hold
     object_suffix: str = ".o"
@@ -64,7 +67,7 @@ class Backend:
     @property
     def references(self) -> tuple[str, ...]:
         """The modules or objects that the record refers to."""
-        named = (self.dialect, self.lowering, self.codegen, self.rings, self.linker)
+        named = (self.dialect, self.lowering, self.codegen, self.rings, self.linker, self.clusters)
         return tuple(filter(None, (*self.namespaces.values(), *named, *self.devices.values())))
 
     @property

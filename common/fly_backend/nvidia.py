@@ -16,6 +16,7 @@ CUDA = Backend(
     codegen="fly_llc.backends.nvidia.codegen:NVPTX",
     rings="fly_trace.backends.nvidia.rings:RINGS",
     linker="fly_link.backends.nvidia.linker:PTXAS",
+    clusters="fly_trace.backends.nvidia.clusters",
     devices={"cuda": ""},
     object_suffix=".ptx",
     image_suffix=".cubin",

@@ -1,4 +1,5 @@
-"""mbarriers, copies by TMA and cp.async, fences, registers of a warp group: calls of the runtime.
+"""mbarriers, copies by TMA and cp.async, clusters, fences, registers of a warp group: calls of the
+runtime.
 
 Each function has one more parameter than the intrinsic, the number of the place in the code. What
 only orders accesses, or only says how many registers a thread has, does nothing.
@@ -40,20 +41,36 @@ def _mbarriers() -> Iterator[tuple[str, str]]:
         _address("at")
         + "  call void @fly.mbarrier.init(i64 %at.64, i32 %count, i32 %site)\n  ret void",
     )
+    for scope in ("cta", "cluster"):
+        yield from _own_mbarriers(scope)
+    remote = "ptr addrspace(7) %at"
+    address = _address("at").replace("addrspace(3)", "addrspace(7)")
+    counted = """  %count.64 = zext i32 %count to i64
+  %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 ARRIVALS, i64 BYTES, i32 %site)
+  ret void"""
+    for form, arrivals, nbytes in (("", "%count.64", "0"), (".expect.tx", "1", "%count.64")):
+        name = f"mbarrier.arrive{form}.scope.cluster.space.cluster"
+        body = counted.replace("ARRIVALS", arrivals).replace("BYTES", nbytes)
+        yield _function(name, "void", f"{remote}, i32 %count", address + body)
+
+
+def _own_mbarriers(scope: str) -> Iterator[tuple[str, str]]:
+    """Those of the block itself. All threads see the same memory, whatever the scope."""
+    at = "ptr addrspace(3) %at"
     arrive = """  %count.64 = zext i32 %count to i64
   call void @fly.strict.mbarrier.arrive(i64 %at.64)
   %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 %count.64, i64 0, i32 %site)
   ret i64 %word"""
-    name = "mbarrier.arrive.scope.cta.space.cta"
+    name = f"mbarrier.arrive.scope.{scope}.space.cta"
     yield _function(name, "i64", f"{at}, i32 %count", _address("at") + arrive)
     expect = """  %bytes.64 = zext i32 %bytes to i64
   call void @fly.strict.mbarrier.arrive(i64 %at.64)
   %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 1, i64 %bytes.64, i32 %site)
   ret i64 %word"""
-    name = "mbarrier.arrive.expect.tx.scope.cta.space.cta"
+    name = f"mbarrier.arrive.expect.tx.scope.{scope}.space.cta"
     yield _function(name, "i64", f"{at}, i32 %bytes", _address("at") + expect)
     wait = "  call void @fly.mbarrier.wait(i64 %at.64, i32 %parity, i32 %site)\n  ret i1 true"
-    name = "mbarrier.try.wait.parity.scope.cta.space.cta"
+    name = f"mbarrier.try.wait.parity.scope.{scope}.space.cta"
     yield _function(name, "i1", f"{at}, i32 %parity", _address("at") + wait)
 
 
@@ -63,7 +80,13 @@ def _tiles() -> Iterator[tuple[str, str]]:
         given = ", ".join(f"i32 {f'%c{m}' if m < rank else 0}" for m in range(MOST_MODES))
         load = f"""  %shared.64 = ptrtoint ptr addrspace(7) %shared to i64
   %barrier.64 = ptrtoint ptr addrspace(3) %barrier to i64
+  br i1 %multicast, label %several, label %one
+one:
   call void @fly.tile(ptr %map, i64 %shared.64, {given}, i64 %barrier.64, i32 %site)
+  ret void
+several:
+  %mask = zext i16 %blocks to i32
+  call void @fly.multicast(ptr %map, i64 %shared.64, {given}, i64 %barrier.64, i32 %mask, i32 %site)
   ret void"""
         yield _function(
             f"cp.async.bulk.tensor.g2s.tile.{rank}d",
@@ -81,6 +104,22 @@ def _tiles() -> Iterator[tuple[str, str]]:
             f"ptr addrspace(3) %shared, ptr %map, {own}, i64 %hint, i1 %hinted",
             store,
         )
+
+
+def _clusters() -> Iterator[tuple[str, str]]:
+    for form in ("", ".aligned", ".relaxed", ".relaxed.aligned"):
+        arrive = "  call void @fly.cluster.arrive(i32 %site)\n  ret void"
+        yield _function(f"barrier.cluster.arrive{form}", "void", "", arrive)
+    for form in ("", ".aligned"):
+        wait = "  call void @fly.cluster.wait(i32 %site)\n  ret void"
+        yield _function(f"barrier.cluster.wait{form}", "void", "", wait)
+    for name, own, to in (("mapa", 0, 0), ("mapa.shared.cluster", 3, 7)):
+        source, target = (f"ptr addrspace({n})" if n else "ptr" for n in (own, to))
+        body = f"""  %own.64 = ptrtoint {source} %own to i64
+  %there.64 = call i64 @fly.mapa(i64 %own.64, i32 %rank, i32 %site)
+  %there = inttoptr i64 %there.64 to {target}
+  ret {target} %there"""
+        yield _function(name, target, f"{source} %own, i32 %rank", body)
 
 
 def _groups() -> Iterator[tuple[str, str]]:
@@ -110,6 +149,6 @@ def table() -> dict[str, str]:
     found |= {
         name: _function(name, "void", given, "  ret void")[1] for name, given in _NOTHING.items()
     }
-    for maker in (_mbarriers, _tiles, _elements, _groups):
+    for maker in (_mbarriers, _tiles, _elements, _groups, _clusters):
         found |= dict(maker())
     return found

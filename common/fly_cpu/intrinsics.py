@@ -9,6 +9,7 @@ Sources: PTX ISA 8.8, "Instruction Set"; LLVM's IntrinsicsNVVM.td.
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Iterator
 
 from fly_cpu import asynchronous, conversions, matrix_copies, warp, warp_products
@@ -19,17 +20,19 @@ _REGISTERS = {
     **{f"ctaid.{axis}": f"load i32, ptr $ctaid_{axis}" for axis in "xyz"},
     **{f"ntid.{axis}": f"load i32, ptr $block_{axis}" for axis in "xyz"},
     **{f"nctaid.{axis}": f"load i32, ptr $grid_{axis}" for axis in "xyz"},
-    # A cluster is one block.
-    **{f"clusterid.{axis}": f"load i32, ptr $ctaid_{axis}" for axis in "xyz"},
-    **{f"nclusterid.{axis}": f"load i32, ptr $grid_{axis}" for axis in "xyz"},
-    **{f"cluster.ctaid.{axis}": "add i32 0, 0" for axis in "xyz"},
-    **{f"cluster.nctaid.{axis}": "add i32 0, 1" for axis in "xyz"},
-    "cluster.ctarank": "add i32 0, 0",
-    "cluster.nctarank": "add i32 0, 1",
+    "cluster.ctarank": "load i32, ptr $rank",
     "warpsize": "add i32 0, 32",
     "smid": "add i32 0, 0",
     "nsmid": "add i32 0, 1",
     "gridid": "load i32, ptr $number",
+}
+# From the blocks of a cluster, %blocks: along an axis, or in all. A block without one is its own.
+_CLUSTERS = {
+    **{f"clusterid.{axis}": (axis, f"udiv i32 %own.ctaid_{axis}, %blocks") for axis in "xyz"},
+    **{f"nclusterid.{axis}": (axis, f"udiv i32 %own.grid_{axis}, %blocks") for axis in "xyz"},
+    **{f"cluster.ctaid.{axis}": (axis, f"urem i32 %own.ctaid_{axis}, %blocks") for axis in "xyz"},
+    **{f"cluster.nctaid.{axis}": (axis, "add i32 %blocks, 0") for axis in "xyz"},
+    "cluster.nctarank": ("", "add i32 %blocks, 0"),
 }
 _COMPUTED = {  # from the number of the thread in the block, %index
     "laneid": ("i32", "  %result = and i32 %index, 31\n"),
@@ -63,6 +66,13 @@ def _special_registers() -> Iterator[tuple[str, str]]:
     start = "read.ptx.sreg."
     for name, value in _REGISTERS.items():
         yield _one(start + name, "i32", "", f"  %result = {value}")
+    for name, (axis, value) in _CLUSTERS.items():
+        said = f"$cluster_{axis}" if axis else "$cluster"
+        body = f"  %said = load i32, ptr {said}\n"
+        body += "  %blocks = call i32 @llvm.umax.i32(i32 %said, i32 1)\n"
+        if own := re.search(r"%own\.(\w+)", value):
+            body += f"  {own[0]} = load i32, ptr ${own[1]}\n"
+        yield _one(start + name, "i32", "", f"{body}  %result = {value}")
     index = "  %wide = load i64, ptr @fly.index\n  %index = trunc i64 %wide to i32\n"
     for name, (kind, body) in _COMPUTED.items():
         yield _one(start + name, kind, "", index + body)
@@ -90,6 +100,9 @@ def _order() -> Iterator[tuple[str, str]]:
     names += [f"fence.{order}.cluster" for order in ("acq_rel", "sc")]
     for name in names:
         yield _one(name, "void", "", "  fence seq_cst")
+    # Launches are complete when the next one begins.
+    for name in ("wait", "launch.dependents"):
+        yield _one(f"griddepcontrol.{name}", "void", "", "")
     yield _one("nanosleep", "void", "i32", "  call void @fly.tire()")
     yield _one("exit", "void", "", "  call void @fly.end()")
 

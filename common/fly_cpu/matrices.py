@@ -134,8 +134,11 @@ def wgmma(asm: str, operands: Sequence[str], result: str, prefix: str, site: int
     if match := _WAIT.fullmatch(text):
         count = len(operands)
         kind = _struct(count)
-        wait = f"call void @fly.strict.products(i32 {match[1]})"
-        return [wait, *_made(result, kind, list(operands), prefix)], {}
+        waits = [
+            f"call void @fly.strict.products(i32 {match[1]})",
+            f"call void @fly.warp_group(i32 {site})",
+        ]
+        return [*waits, *_made(result, kind, list(operands), prefix)], {}
     functions: dict[str, str] = {}
     if match := _WGMMA.fullmatch(text):
         n, k, a, b, *flags = match.groups()

@@ -14,6 +14,9 @@ WORDS = (
     *("threads", "tickets", "blocks", "stacks", "dynamic", "reads", "writes", "turns", "number"),
     *("status", "fuel", "kind", "address", "size", "site", "thread", "ctaid_x", "ctaid_y"),
     *("ctaid_z", "done", "waiting", "format", "values"),
+    # Of a cluster: see `runtime.clusters`. Without one all of them are 0.
+    *("cluster", "cluster_x", "cluster_y", "cluster_z", "rank", "peers", "meeting"),
+    *("moved", "hopeless", "unseen"),
 )
 OFFSETS = {name: 8 * at for at, name in enumerate(WORDS)}
 
@@ -33,17 +36,19 @@ FIBER = {
     "stack": 48,
     "input": 56,
     "output": 64,
+    "met": 72,  # 1 more than the phase of the cluster's barrier at which it has arrived
 }
 FIBER_BYTES = 128
 
-NEW, READY, WARP, BARRIER, DONE, ACTIVE, MBARRIER = range(7)  # states of a fiber
+NEW, READY, WARP, BARRIER, DONE, ACTIVE, MBARRIER, CLUSTER = range(8)  # states of a fiber
 
-# What `fly_run` returns. ENDING: AddressSanitizer is about to end the process.
-FINISHED, SLICE, FAULT, PRINT, ENDING = range(5)
+# What `fly_run` returns. ENDING: AddressSanitizer is about to end the process. WAITING: all threads
+# of the block wait for other blocks of the cluster.
+FINISHED, SLICE, FAULT, PRINT, ENDING, WAITING = range(6)
 
 KINDS = (
     *("unmapped", "read-only", "misaligned", "trap", "divergent", "deadlock", "mask", "barrier"),
-    *("stack", "assert", "mbarrier", "map"),
+    *("stack", "assert", "mbarrier", "map", "cluster"),
 )
 # What libraries of fly-link do not have: AddressSanitizer's reports, and races of strict mode.
 REPORTED, RACE = len(KINDS), len(KINDS) + 1
@@ -55,6 +60,9 @@ STACK = 256 << 10  # bytes of a fiber
 MARGIN = 8 << 10  # of those, for the runtime and the C library
 SCHEDULER_STACK = 64 << 10
 MOST_BARRIERS = 16
+WARP_GROUP = 128  # threads
+# Those of warp groups, where they wait for their products, have the numbers behind.
+ALL_BARRIERS = MOST_BARRIERS + MOST_THREADS // WARP_GROUP
 REPORT_BYTES = 1024  # kept of AddressSanitizer's report
 POISON = 0x7FF7BAD0  # what shared memory holds at first, as on the emulator
 FUEL = 4096  # iterations of loops between two yields of a thread

@@ -135,6 +135,12 @@ def other_block(kernel: str, block: Any, required: str) -> str:
     return f"{kernel}: a block of {block}, but the kernel was compiled for {required}"
 
 
+def part_clusters(kernel: str, grid: Any, cluster: str) -> str:
+    return (
+        f"{kernel}: a grid of {grid} workgroups is not made of whole clusters, which have {cluster}"
+    )
+
+
 def negative_grid(kernel: str, grid: Any) -> str:
     return f"{kernel}: a grid of {grid} workgroups"
 

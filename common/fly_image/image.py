@@ -45,7 +45,8 @@ class KernelInterface(Protocol):
 
     `argument_bytes` is the size of the packed arguments. `shared_bytes` is the static shared memory
     of a workgroup; a launch may add to it. A workgroup has at most `max_threads` work items, and
-    exactly `required_block` if that is not None.
+    exactly `required_block` if that is not None. `cluster` is the size of the clusters that the
+    kernel was compiled for, of which grids are made; None if there are none.
     """
 
     @property
@@ -60,6 +61,8 @@ class KernelInterface(Protocol):
     def max_threads(self) -> int: ...
     @property
     def required_block(self) -> Triple | None: ...
+    @property
+    def cluster(self) -> Triple | None: ...
 
     def details(self) -> list[tuple[str, str]]:
         """Returns registers, memory and limits in the vendor's terms, as (label, text) rows."""

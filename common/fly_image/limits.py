@@ -51,4 +51,5 @@ def _limits(launch: Launch, image: Image) -> KernelLimits:
         grid_of(image.target),
         image.target,
         kernel.shared_bytes,
+        kernel.cluster,
     )

@@ -50,6 +50,7 @@ class Launch:
     shared: int
     stream: int
     packed: bytes
+    dependent: bool = False
 
 
 class Illegal(Exception):
@@ -236,6 +237,19 @@ class FakeGpu:
         numbers = [kind, rank, address, *itertools.chain(*lists), *choices]
         ctypes.memmove(out, struct.pack(f"<{len(numbers)}Q", *numbers), 8 * len(numbers))
 
+    def launch_dependent(
+        self, config: int, function: int, parameters: int | None, extra: int | None
+    ) -> int | None:
+        """The fields of CUlaunchConfig and CUlaunchAttribute by their offsets in cuda.h."""
+        numbers = struct.unpack_from("<7I", ctypes.string_at(config, 56))
+        stream, attributes, count = struct.unpack_from("<QQI", ctypes.string_at(config, 56), 32)
+        kind, pad, value, *rest = struct.unpack("<18i", ctypes.string_at(attributes, 72))
+        assert (count, kind, pad, value, any(rest)) == (1, 6, 0, 1, False)
+        status = self.launch(function, *numbers, stream, parameters, extra)
+        if not status:
+            self.launches[-1].dependent = True
+        return status
+
     def launch(self, function: int, *rest: Any) -> int | None:
         *sizes, shared, stream, parameters, extra = rest
         cuda = isinstance(self.architectures[0], tuple)
@@ -376,6 +390,7 @@ _ROLES = {
     "cuFuncGetAttribute": "function_attribute", "hipFuncGetAttribute": "function_attribute",
     "cuFuncSetAttribute": "set_function_attribute",
     "cuTensorMapEncodeTiled": "describe",
+    "cuLaunchKernelEx": "launch_dependent",
     "cuLaunchKernel": "launch", "hipModuleLaunchKernel": "launch",
     "cuMemAlloc_v2": "alloc", "hipMalloc": "alloc",
     "cuMemFree_v2": "free", "hipFree": "free",

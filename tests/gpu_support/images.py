@@ -28,6 +28,8 @@ class Kernel:
     shared_bytes: int = 0
     max_threads: int = 1024
     required_block: tuple[int, int, int] | None = None
+    cluster: tuple[int, int, int] | None = None
+    dependent: bool = False
 
     def details(self) -> list[tuple[str, str]]:
         return []

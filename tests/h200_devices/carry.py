@@ -23,10 +23,11 @@ LARGEST = 16 << 20  # bytes of a case's arguments
 
 def main(out: str, target: str = "sm_90a") -> None:
     from example_cases import CASES
+    from hopper_cases import HOPPER
 
     folder, rows = Path(out), []
     folder.mkdir(parents=True, exist_ok=True)
-    for case in CASES:
+    for case in (*CASES, *HOPPER):
         if case.traits:
             print(f"left out: {case.name}, which needs {' or '.join(case.traits)}")
             continue

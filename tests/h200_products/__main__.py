@@ -60,6 +60,18 @@ def plans() -> Iterator[tuple[Any, Any]]:
         yield plan("bf16", "bf16"), epilogue
         yield plan("bf16", "bf16", tma_store=False), epilogue
     yield plan("bf16", "f32", splits=3), Epilogue("bf16", 1, True, True, True, "gelu")
+    # Blocks of a cluster share a tile of B; the last tiles are divided among all blocks.
+    for tile in TILES:
+        for cluster in (1, 2, 4):
+            for stream in (False, True)[cluster == 1 :]:
+                options = {"cluster": cluster, "stream": stream}
+                yield plan("bf16", "bf16", *tile, **options), Epilogue("bf16", 1)
+    for cluster in (1, 2):
+        options = {"cluster": cluster, "stream": True, "b_along_k": False}
+        yield plan("f16", "f16", pad_a=True, tma_store=False, **options), Epilogue("f16", 1)
+    yield plan("f32", "f32", cluster=2), Epilogue("f32", 1)
+    yield plan("f8E4M3FN", "bf16", cluster=2, stream=True), Epilogue("bf16", 1)
+    yield plan("bf16", "f32", cluster=2, splits=3), Epilogue("bf16", 1, True, True, True, "gelu")
 
 
 class _Recorded(Exception):

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from fly_cpu.runtime.barriers import BARRIERS
 from fly_cpu.runtime.block import BLOCK
+from fly_cpu.runtime.clusters import CLUSTERS
 from fly_cpu.runtime.grid import ASSEMBLY, GRID
 from fly_cpu.runtime.groups import GROUPS
 from fly_cpu.runtime.mbarriers import MBARRIERS
@@ -26,8 +27,8 @@ from fly_cpu.runtime.sanitizer import SANITIZER
 from fly_cpu.runtime.tiles import TILES
 from fly_cpu.runtime.warps import WARPS
 from fly_cpu.state import (
+    ALL_BARRIERS,
     FIBER_BYTES,
-    MOST_BARRIERS,
     MOST_REGIONS,
     MOST_THREADS,
     SCHEDULER_STACK,
@@ -58,10 +59,10 @@ _DATA = f"""
 @fly.scheduler = internal global i64 0
 @fly.unused = internal global i64 0
 @fly.stack = internal global [{SCHEDULER_STACK} x i8] zeroinitializer, align 64
-@fly.arrived = internal global [{MOST_BARRIERS} x i64] zeroinitializer
-@fly.waiters = internal global [{MOST_BARRIERS} x i64] zeroinitializer
-@fly.trues = internal global [{MOST_BARRIERS} x i64] zeroinitializer
-@fly.freed = internal global [{MOST_BARRIERS} x i1] zeroinitializer
+@fly.arrived = internal global [{ALL_BARRIERS} x i64] zeroinitializer
+@fly.waiters = internal global [{ALL_BARRIERS} x i64] zeroinitializer
+@fly.trues = internal global [{ALL_BARRIERS} x i64] zeroinitializer
+@fly.freed = internal global [{ALL_BARRIERS} x i1] zeroinitializer
 declare void @fly.switch(ptr, i64)
 declare void @fly.first()
 declare void @fly.begin()
@@ -77,7 +78,7 @@ def assembly() -> str:
 
 def text(sanitized: bool, strict: bool = False) -> str:
     """The runtime, without what depends on the module (`@fly.fill`, `@fly.cache`)."""
-    parts = [_DATA, GRID, BLOCK, WARPS, BARRIERS, MBARRIERS, TILES, GROUPS]
+    parts = [_DATA, GRID, BLOCK, WARPS, BARRIERS, MBARRIERS, CLUSTERS, TILES, GROUPS]
     parts += [FAULTS, look(sanitized)]
     parts += [check("read", "unmapped", sanitized), check("write", "read-only", sanitized)]
     parts += [SANITIZER] if sanitized else []

@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 from fly_cpu.state import (
+    ALL_BARRIERS,
     BARRIER,
     FIBER_BYTES,
     KINDS,
     MOST_BARRIERS,
     READY,
+    WARP_GROUP,
 )
 
 BARRIERS = f"""
 ; Waits at a barrier. %count is the number of threads that it waits for, 0 for all.
 define internal i64 @fly.barrier(i32 %id, i32 %count, i1 %aligned, i1 %value, i32 %site)
     noinline nounwind {{
+  call void @fly.check_barrier(i32 %id, i32 %count, i32 %site)
+  %result = call i64 @fly.any_barrier(i32 %id, i32 %count, i1 %aligned, i1 %value, i32 %site)
+  ret i64 %result
+}}
+
+; Waits for the threads of the warp group: its products are those of all of them. A GPU begins a
+; product when its four warps have come there, so that none is behind where another one waits.
+define internal void @fly.warp_group(i32 %site) noinline nounwind {{
+  %index = load i64, ptr @fly.index
+  %group = udiv i64 %index, {WARP_GROUP}
+  %first = mul i64 %group, {WARP_GROUP}
+  %threads = load i64, ptr $threads
+  %rest = sub i64 %threads, %first
+  %count = call i64 @llvm.umin.i64(i64 %rest, i64 {WARP_GROUP})
+  %count.32 = trunc i64 %count to i32
+  %group.32 = trunc i64 %group to i32
+  %id = add i32 %group.32, {MOST_BARRIERS}
+  %unused = call i64 @fly.any_barrier(i32 %id, i32 %count.32, i1 true, i1 false, i32 %site)
+  ret void
+}}
+
+define internal i64 @fly.any_barrier(i32 %id, i32 %count, i1 %aligned, i1 %value, i32 %site)
+    noinline nounwind {{
 entry:
   %f = load ptr, ptr @fly.current
-  call void @fly.check_barrier(i32 %id, i32 %count, i32 %site)
   %mask.at = getelementptr i8, ptr %f, i64 $_mask
   store i32 %id, ptr %mask.at
   %count.at = getelementptr i8, ptr %f, i64 $_count
@@ -70,9 +94,9 @@ entry:
   %threads = load i64, ptr $threads
   %ended = load i64, ptr @fly.ended
   %live = sub i64 %threads, %ended
-  call void @llvm.memset.p0.i64(ptr @fly.waiters, i8 0, i64 {8 * MOST_BARRIERS}, i1 false)
-  call void @llvm.memset.p0.i64(ptr @fly.trues, i8 0, i64 {8 * MOST_BARRIERS}, i1 false)
-  call void @llvm.memset.p0.i64(ptr @fly.freed, i8 0, i64 {MOST_BARRIERS}, i1 false)
+  call void @llvm.memset.p0.i64(ptr @fly.waiters, i8 0, i64 {8 * ALL_BARRIERS}, i1 false)
+  call void @llvm.memset.p0.i64(ptr @fly.trues, i8 0, i64 {8 * ALL_BARRIERS}, i1 false)
+  call void @llvm.memset.p0.i64(ptr @fly.freed, i8 0, i64 {ALL_BARRIERS}, i1 false)
   br label %count
 count:
   %l = phi i64 [ 0, %entry ], [ %l.next, %count.next ]
@@ -167,7 +191,7 @@ clear:
   br label %reset.next
 reset.next:
   %b.next = add i64 %b, 1
-  %b.more = icmp ult i64 %b.next, {MOST_BARRIERS}
+  %b.more = icmp ult i64 %b.next, {ALL_BARRIERS}
   br i1 %b.more, label %reset, label %done
 done:
   ret i1 %any.next

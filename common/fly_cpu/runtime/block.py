@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from fly_cpu.state import (
+    ALL_BARRIERS,
+    CLUSTER,
     DONE,
     FIBER_BYTES,
     FUEL,
     KINDS,
     MARGIN,
-    MOST_BARRIERS,
     NEW,
     READY,
     STACK,
+    WAITING,
 )
 
 BLOCK = f"""
@@ -23,10 +25,11 @@ entry:
   call void @fly.fill()
   %bytes = mul i64 %threads, {FIBER_BYTES}
   call void @llvm.memset.p0.i64(ptr @fly.fibers, i8 0, i64 %bytes, i1 false)
-  call void @llvm.memset.p0.i64(ptr @fly.arrived, i8 0, i64 {8 * MOST_BARRIERS}, i1 false)
+  call void @llvm.memset.p0.i64(ptr @fly.arrived, i8 0, i64 {8 * ALL_BARRIERS}, i1 false)
   store i64 0, ptr @fly.copies.waiting
   call void @fly.start_groups()
   call void @fly.strict.start()
+  call void @fly.start_meeting()
   store i64 0, ptr @fly.frees
   store i64 0, ptr @fly.used
   store i64 0, ptr @fly.ended
@@ -35,6 +38,7 @@ entry:
   store i32 0, ptr @fly.next.z
   br label %round
 round:
+  store i64 1, ptr $moved
   store i1 false, ptr %moved.at
   store i64 0, ptr %first.at
   br label %warps
@@ -62,28 +66,66 @@ release:
   %opened = call i1 @fly.release_barriers()
   %copied = call i1 @fly.make_copies()
   %phased = call i1 @fly.release_mbarriers()
+  %met = call i1 @fly.release_meeting()
   %moved.3 = load i1, ptr %moved.at
   %going.1 = or i1 %moved.3, %opened
   %going.2 = or i1 %going.1, %copied
-  %going = or i1 %going.2, %phased
-  br i1 %going, label %round, label %stuck
+  %going.3 = or i1 %going.2, %met
+  %going = or i1 %going.3, %phased
+  br i1 %going, label %round, label %idle
+idle:
+  ; Another block of the cluster may let this one go on.
+  %blocks = load i64, ptr $cluster
+  %others = icmp ugt i64 %blocks, 1
+  %hopeless = load i64, ptr $hopeless
+  %hope = icmp eq i64 %hopeless, 0
+  %asks = and i1 %others, %hope
+  br i1 %asks, label %ask, label %stuck
+ask:
+  %waiter = call ptr @fly.waiter()
+  %waiter.state.at = getelementptr i8, ptr %waiter, i64 $_state
+  %waiter.state = load i32, ptr %waiter.state.at
+  %waiter.state.64 = zext i32 %waiter.state to i64
+  store i64 %waiter.state.64, ptr $size
+  store i1 false, ptr %moved.at
+  call void @fly.leave(i64 {WAITING})
+  br label %release
 stuck:
-  ; The first thread that waits is the one that the fault names.
-  %l = phi i64 [ 0, %release ], [ %l.next, %look ]
-  %f = getelementptr [{FIBER_BYTES} x i8], ptr @fly.fibers, i64 %l
-  br label %look
-look:
-  %state.at = getelementptr i8, ptr %f, i64 $_state
-  %state = load i32, ptr %state.at
-  %waits.here = icmp ne i32 %state, {DONE}
-  %l.next = add i64 %l, 1
-  br i1 %waits.here, label %tell, label %stuck
-tell:
+  %f = call ptr @fly.waiter()
   call void @fly.stopped(i64 {KINDS.index("deadlock")}, ptr %f)
   unreachable
 done:
   call void @fly.finish_copies()
   ret void
+}}
+
+; The thread that a deadlock's fault names: the first one that waits, if possible for something else
+; than its cluster, which may be waiting for that thread. There is one.
+define internal ptr @fly.waiter() nounwind {{
+entry:
+  %threads = load i64, ptr $threads
+  br label %loop
+loop:
+  %l = phi i64 [ 0, %entry ], [ %l.next, %next ]
+  %found = phi ptr [ null, %entry ], [ %found.next, %next ]
+  %f = getelementptr [{FIBER_BYTES} x i8], ptr @fly.fibers, i64 %l
+  %state.at = getelementptr i8, ptr %f, i64 $_state
+  %state = load i32, ptr %state.at
+  switch i32 %state, label %done [ i32 {DONE}, label %next
+                                   i32 {CLUSTER}, label %keep ]
+keep:
+  %none = icmp eq ptr %found, null
+  %kept = select i1 %none, ptr %f, ptr %found
+  br label %next
+next:
+  %found.next = phi ptr [ %found, %loop ], [ %kept, %keep ]
+  %l.next = add i64 %l, 1
+  %more = icmp ult i64 %l.next, %threads
+  br i1 %more, label %loop, label %rest
+done:
+  ret ptr %f
+rest:
+  ret ptr %found.next
 }}
 
 ; Runs the fibers of a warp that can run, each until it gives way. Whether there was one.
@@ -210,6 +252,7 @@ define internal void @fly.end() noinline noreturn nounwind {{
   %ended = load i64, ptr @fly.ended
   %ended.next = add i64 %ended, 1
   store i64 %ended.next, ptr @fly.ended
+  call void @fly.leave_meeting(ptr %f)
   call void @fly.wait(i32 {DONE})
   unreachable
 }}

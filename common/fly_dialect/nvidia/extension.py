@@ -16,6 +16,14 @@ NVVM = Extension(
     ops=(
         OpInfo("make_tensor_map", 1, 1, check=tensor_map.check_make, dialect=NAMESPACE),
         OpInfo("tma_load", None, 0, check=tensor_map.check_load, pure=False, dialect=NAMESPACE),
+        OpInfo(
+            "tma_multicast",
+            None,
+            0,
+            check=tensor_map.check_multicast,
+            pure=False,
+            dialect=NAMESPACE,
+        ),
         OpInfo("tma_store", None, 0, check=tensor_map.check_store, pure=False, dialect=NAMESPACE),
         OpInfo("wgmma_wait", 1, 1, tensor_map.infer_wait, pure=False, dialect=NAMESPACE),
     ),

@@ -237,8 +237,9 @@ def check_tensor(view: MemRefSpec, result: TensorMapSpec) -> None:
             )
 
 
-def _check(operands: list[Spec], barrier: int) -> None:
-    """A map, a pointer to shared memory, `barrier` pointers more, and a coordinate."""
+def _check(operands: list[Spec], barrier: int, masks: int = 0) -> None:
+    """A map, a pointer to shared memory, `barrier` pointers and `masks` numbers more, and a
+    coordinate."""
     found = operands[0]
     if not isinstance(found, TensorMapSpec):
         raise wrong(0, "a tensor_map", found)
@@ -253,7 +254,9 @@ def _check(operands: list[Spec], barrier: int) -> None:
         one = operands[index]
         if not isinstance(one, PtrSpec) or one.space != "shared":
             raise wrong(index, "a ptr to shared memory", one)
-    coordinate = operands[2 + barrier :]
+    if operands[2 + barrier : 2 + barrier + masks] != ["i32"] * masks:
+        raise wrong(2 + barrier, "a mask of 32 bits", operands[2 + barrier])
+    coordinate = operands[2 + barrier + masks :]
     if coordinate != ["i32"] * found.rank:
         raise ValueError(f"the coordinate has {found.rank} integers of 32 bits, not {coordinate}")
 
@@ -261,6 +264,11 @@ def _check(operands: list[Spec], barrier: int) -> None:
 def check_load(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
     """tma_load: map, tile, mbarrier, coordinate of the tile."""
     _check(operands, 1)
+
+
+def check_multicast(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
+    """tma_multicast: map, tile, mbarrier, mask of blocks, coordinate of the tile."""
+    _check(operands, 1, 1)
 
 
 def check_store(operands: list[Spec], _: list[Spec], __: Attributes) -> None:

@@ -38,7 +38,8 @@ class KernelLimits:
     """The interface of the kernel of one launch. `arguments` holds the offset and size of each
     argument in the packed ones, which are `argument_bytes` long. A workgroup has at most
     `max_threads` work items and is `required_block`, if that is not None; `shared` is the most
-    dynamic shared memory, in bytes; `grid` the most workgroups in each dimension. `target` and
+    dynamic shared memory, in bytes; `grid` the most workgroups in each dimension, which is a
+    multiple of `cluster`, if that is not None. `target` and
     `static`, the bytes of static shared memory, are for messages."""
 
     argument_bytes: int
@@ -49,6 +50,7 @@ class KernelLimits:
     grid: Triple | None = None
     target: str = ""
     static: int = 0
+    cluster: Triple | None = None
 
 
 @dataclass(frozen=True)

@@ -189,6 +189,8 @@ def _kernel(
         max_threads=min(entries.MOST_THREADS, _product(bound)),
         required_block=required,
         resources=numbers,
+        dependent=declared is not None and declared.dependent,
+        cluster=nv_info.triple(attributes, nv_info.CLUSTER),
     )
 
 

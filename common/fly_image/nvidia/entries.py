@@ -10,6 +10,9 @@
 Sources: PTX ISA 8.8, "Kernel and Function Directives: .entry", "Kernel Function Parameter
 Attribute: .ptr", "Performance-Tuning Directives". Parameters lie one after another, each at a
 multiple of its alignment, which is its `.align` or its type's size.
+
+A kernel with a `griddepcontrol.wait` is launched dependently ("griddepcontrol"). Where only
+declarations are kept, such a kernel's has a body of that instruction.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from fly_common.errors import InputError
 
 MOST_BYTES = 1 << 16  # of all parameters; PTX allows 32,764
 MOST_THREADS = 1024  # of a block
+WAIT = "griddepcontrol.wait"
 
 Triple = tuple[int, int, int]
 
@@ -33,7 +37,9 @@ _PARAMETER = re.compile(
     r"(?P<pointer>\.ptr\s+(?:\.(?P<space>global|const|local|shared)\s+)?(?:\.align\s+\d+\s+)?)?"
     r"(?P<name>[\w$]+)\s*(?:\[(?P<count>\d{0,9})\])?"
 )
-_LIMIT = re.compile(r"\.(maxntid|reqntid)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?")
+_LIMIT = re.compile(
+    r"\.(maxntid|reqntid|reqnctapercluster)\s+(\d{1,9})(?:\s*,\s*(\d{1,9}))?(?:\s*,\s*(\d{1,9}))?"
+)
 _SHARED = re.compile(
     r"(\.extern\s+)?\.shared\s+(?:\.align\s+\d+\s+)?\.[a-z]+(\d{1,3})\s+[\w$]+([^;]*);"
 )
@@ -52,13 +58,16 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Entry:
-    """A kernel's declaration. `text` is the declaration itself, without comments."""
+    """A kernel's declaration. `text` is the declaration itself, without comments. `dependent`: see
+    the module."""
 
     name: str
     parameters: tuple[Parameter, ...]
     max_threads: int
     required_block: Triple | None
     text: str
+    cluster: Triple | None = None
+    dependent: bool = False
 
     @property
     def argument_bytes(self) -> int:
@@ -79,7 +88,12 @@ def target(text: str) -> str | None:
 def entries(text: str) -> tuple[Entry, ...]:
     """Returns the kernels of PTX without comments. Raises InputError for a parameter that it does
     not understand."""
-    return tuple(_entry(match) for match in _ENTRY.finditer(text))
+    found = list(_ENTRY.finditer(text))
+    ends = (*(match.start() for match in found[1:]), len(text))
+    return tuple(
+        _entry(match, WAIT in text[match.end() : end])
+        for match, end in zip(found, ends, strict=False)
+    )
 
 
 def shared_bytes(text: str) -> int:
@@ -92,14 +106,16 @@ def shared_bytes(text: str) -> int:
     return total
 
 
-def _entry(match: re.Match[str]) -> Entry:
+def _entry(match: re.Match[str], waits: bool) -> Entry:
     name = match["name"]
     limits = {word: sizes for word, *sizes in _LIMIT.findall(match["rest"])}
     required = _triple(limits["reqntid"]) if "reqntid" in limits else None
     bound = required or (_triple(limits["maxntid"]) if "maxntid" in limits else None)
     most = min(MOST_THREADS, math.prod(bound)) if bound else MOST_THREADS
     parameters = tuple(_parameters(name, match["parameters"] or ""))
-    return Entry(name, parameters, most, required, match[0].strip())
+    cluster = _triple(limits["reqnctapercluster"]) if "reqnctapercluster" in limits else None
+    declared = match[0].strip() + (f"\n{{ {WAIT}; }}" if waits else ";")
+    return Entry(name, parameters, most, required, declared, cluster, waits)
 
 
 def _triple(words: list[str]) -> Triple:

@@ -53,6 +53,8 @@ class Kernel:
     max_threads: int
     required_block: Triple | None
     resources: Resources
+    cluster: Triple | None = None
+    dependent: bool = False  # by programmatic dependent launch
 
     @property
     def spilled(self) -> str:
@@ -65,7 +67,12 @@ class Kernel:
         block = f"at most {self.max_threads} threads"
         if self.required_block:
             block = "×".join(map(str, self.required_block)) + " threads"
-        rows = [("block", f"{block} in warps of {WARP}")]
+        clusters = ""
+        if self.cluster:
+            clusters = f", in clusters of {'×'.join(map(str, self.cluster))} blocks"
+        rows = [("block", f"{block} in warps of {WARP}{clusters}")]
+        if self.dependent:
+            rows.append(("launch", "dependent: before the launch in front of it has ended"))
         said = self.resources
         if said.registers is not None:
             rows.append(("registers", f"{said.registers} a thread, {said.spills}"))

@@ -104,4 +104,6 @@ def _kernel(entry: entries.Entry, shared: int) -> Kernel:
         max_threads=entry.max_threads,
         required_block=entry.required_block,
         resources=Resources(),
+        cluster=entry.cluster,
+        dependent=entry.dependent,
     )

@@ -18,7 +18,7 @@ from fly.kernels.gemm.warpgroup_operands import add_parts, operand
 from fly.kernels.gemm.warpgroup_output import Output, chunks, products
 from fly.kernels.gemm.warpgroup_parts import finish_kernel, put, room
 from fly.kernels.gemm.warpgroup_plans import GROUPS, ROW, THREADS, WarpgroupPlan
-from fly.kernels.gemm.warpgroup_schedule import Groups, Schedule
+from fly.kernels.gemm.warpgroup_stream import Exchange, rooms, schedule_of
 
 FEW, MANY = 40, 232  # registers of a thread that copies, and of one that multiplies
 
@@ -46,16 +46,19 @@ def warpgroup_gemm_kernel(
     epilogue: fx.Constexpr[Epilogue],
     offsets=None,
     parts=None,
+    flags=None,
 ):
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, plan.a_along_k), plan.stages)
     tiles_b = fx.nvvm.SharedTiles(element, tiles(plan, plan.columns, plan.b_along_k), plan.stages)
     buffers = fx.nvvm.SharedTiles(EVERY[plan.out], chunks(plan), 2 * GROUPS)
-    ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS)
+    parts_b = tiles_b.divided(tiles(plan, plan.columns // plan.cluster, plan.b_along_k))
+    ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS, shared=plan.cluster > 1)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
     extents = batches, m, n, k
-    schedule = Schedule(extents, plan) if offsets is None else Groups(offsets, extents, plan)
+    schedule = schedule_of(extents, plan, offsets)
     state = schedule.start
+    part, every = fx.cluster.rank(), None if plan.cluster == 1 else (1 << plan.cluster) - 1
     count = fx.Int32(0)  # of the ring's buffers so far
 
     if group == 0:
@@ -63,12 +66,14 @@ def warpgroup_gemm_kernel(
         if thread == 0:
             for tile in range(*schedule.turns):
                 place, state = schedule.place(tile, state)
+                column = place.column + part * (plan.columns // plan.cluster)
                 for step in range(place.first, place.last):
-                    slot = ring.fill(count, A.nbytes + B.nbytes)
+                    slot = ring.fill(count, A.nbytes + plan.cluster * B.nbytes)
                     of_a = place.of_a, place.row, step * plan.depth
-                    of_b = place.of_b, place.column, step * plan.depth
+                    of_b = place.of_b, column, step * plan.depth
+                    own = parts_b[slot.stage * plan.cluster + part]
                     fx.nvvm.tma_load(A, of_a, tiles_a[slot.stage], slot.barrier)
-                    fx.nvvm.tma_load(B, of_b, tiles_b[slot.stage], slot.barrier)
+                    fx.nvvm.tma_load(B, of_b, own, slot.barrier, multicast=every)
                     count += 1
     else:
         fx.nvvm.set_registers(MANY, more=True)
@@ -94,12 +99,17 @@ def warpgroup_gemm_kernel(
             if thread == 0:
                 ring.release(count - 1)
             output = Output(C, rows, bias, addend, (alpha, beta), (place.end, n), plan, epilogue)
-            if parts is None or place.slot < 0:
+            if plan.stream:
+                exchange = Exchange(parts, flags, consumer, plan)
+                exchange.finish(sums, place, schedule.steps, output, buffers)
+            elif parts is None or place.slot < 0:
                 output.store(sums, buffers, consumer, place)
             else:
                 put(sums, parts, place.slot, consumer)
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
+    if plan.cluster > 1:
+        fx.cluster.barrier()  # no block ends while others copy to it, or release its buffers
 
 
 def maps(A, B, plan):
@@ -112,7 +122,7 @@ def maps(A, B, plan):
         )
         for X, across, rows, along_k, pad in (
             (A, 1, plan.rows, plan.a_along_k, plan.pad_a),
-            (B, 2, plan.columns, plan.b_along_k, plan.pad_b),
+            (B, 2, plan.columns // plan.cluster, plan.b_along_k, plan.pad_b),
         )
     ]
 
@@ -133,11 +143,17 @@ def warpgroup_gemm(
     whole = plan.splits == 1
     C = fx.empty((batches * plan.splits, m, n), EVERY[plan.out])
     target = fx.nvvm.tensor_map(C, chunks(plan)) if plan.tma_store else C
-    count = batches * plan.splits * fx.ceildiv(m, plan.rows) * fx.ceildiv(n, plan.columns)
+    down, across = fx.ceildiv(m, plan.rows * plan.cluster), fx.ceildiv(n, plan.columns)
+    count = batches * plan.splits * down * across * plan.cluster
     own = epilogue if whole else Epilogue(plan.out, 1)
     warpgroup_gemm_kernel(
-        *maps(A, B, plan), target, C, bias, addend, alpha, beta, batches, m, n, k, plan, own
-    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS)
+        *maps(A, B, plan), target, C, bias, addend, alpha, beta, batches, m, n, k, plan, own,
+        None, *(rooms(plan) if plan.stream else ()),
+    ).launch(
+        grid=plan.blocks if plan.stream else fx.min(count, plan.blocks),
+        block=(1 + GROUPS) * THREADS,
+        cluster=plan.cluster,
+    )  # fmt: skip
     if whole:
         return C
     return add_parts(C, (batches, m, n), bias, addend, alpha, beta, plan, epilogue)

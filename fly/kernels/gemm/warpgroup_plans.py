@@ -47,7 +47,9 @@ class WarpgroupPlan(NamedTuple):
     different blocks take. lines: the rows of C whose parts a block adds. band: the
     rows of tiles that blocks go through together. blocks: those that run at once. grouped: groups
     of rows of A are multiplied by different matrices. least: the least steps along K of a part of
-    their last tiles, or 0 if these are not divided."""
+    their last tiles, or 0 if these are not divided. cluster: the blocks of a cluster, whose tiles
+    are below one another: each copies a part of B's tile to all of them. stream: the last tiles,
+    too few for all blocks, are divided among them (`warpgroup_stream`)."""
 
     element: str
     out: str
@@ -64,6 +66,8 @@ class WarpgroupPlan(NamedTuple):
     blocks: int = BLOCKS
     grouped: bool = False
     least: int = 0
+    cluster: int = 1
+    stream: bool = False
 
     @property
     def stages(self) -> int:

@@ -11,7 +11,8 @@ from fly.kernels.gemm.warpgroup_plans import PART_STEPS
 class Place(NamedTuple):
     """Where a tile of C is: its part, the matrices of A and of B, its row and column, its steps
     along K, and the end of the rows that belong to C. slot: where the sums of these steps are kept
-    until others are added, or less than 0 for all steps of a tile."""
+    until others are added, or less than 0 for all steps of a tile. giver: the first cluster that
+    has some of the tile's steps, where several may have."""
 
     part: Any
     of_a: Any
@@ -22,6 +23,7 @@ class Place(NamedTuple):
     last: Any
     end: Any
     slot: Any = None
+    giver: Any = None
 
 
 class Schedule:
@@ -32,13 +34,15 @@ class Schedule:
     def __init__(self, extents, plan):
         batches, m, n, k = extents
         self.plan, self.rows = plan, m
-        self.down, self.across = fx.ceildiv(m, plan.rows), fx.ceildiv(n, plan.columns)
+        self.down = fx.ceildiv(m, plan.rows * plan.cluster)
+        self.across = fx.ceildiv(n, plan.columns)
         self.count = batches * plan.splits * self.down * self.across
         self.steps = fx.ceildiv(k, plan.depth)
-        self.turns = fx.block_idx.x, self.count, fx.grid_dim.x
+        self.turns = fx.cluster.idx.x, self.count, fx.grid_dim.x // plan.cluster
 
     def place(self, number, state):
-        """Of a tile by its number; `state` is that of the block's tile before, or `start`."""
+        """Of a tile of the cluster, by its number, the block's part; `state` is that of the block's
+        tile before, or `start`."""
         plan = self.plan
         part, number = divmod(number, self.down * self.across)
         each = fx.ceildiv(self.steps, plan.splits)
@@ -131,4 +135,5 @@ def banded(number, down, across, plan):
     """The row and the column of a tile of `down` × `across`, in columns of a few rows."""
     band, inside = divmod(number, plan.band * across)
     column, row = divmod(inside, fx.min(down - band * plan.band, plan.band))
-    return (band * plan.band + row) * plan.rows, column * plan.columns
+    row = (band * plan.band + row) * plan.cluster + fx.cluster.rank()
+    return row * plan.rows, column * plan.columns

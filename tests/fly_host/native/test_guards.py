@@ -350,6 +350,13 @@ def test_limits_of_launches() -> None:
     found, _ = native(made, 1, 1, 64, 1, 0, limits=required)
     assert found.call(1, 1, 64, 1, 0) is None
     assert found.call(1, 1, 32, 1, 0) is NotImplemented
+    clustered = [KernelLimits(0, (), 256, 1000, cluster=(2, 3, 1))]
+    found, driver = native(made, 2, 3, 64, 1, 0, limits=clustered)
+    for good in ((2, 3, 64, 1, 0), (8, 6, 64, 1, 0), (0, 3, 64, 1, 0)):
+        assert found.call(*good) is None
+    assert len(driver.log) == 2
+    for bad in ((3, 3, 64, 1, 0), (2, 2, 64, 1, 0), (1, 1, 64, 1, 0)):
+        assert found.call(*bad) is NotImplemented, bad
 
 
 def test_extents_over_31_bits() -> None:

@@ -113,6 +113,19 @@ def multiplied(A: fx.Tensor[fx.Float32, "m", "k"], B: fx.Tensor[fx.Float32, "k",
     return C
 
 
+@fly.jit
+def clustered(A: fx.Tensor[fx.Float32, "n"]):
+    touch(A).launch(grid=2, block=1, cluster=2)
+
+
+def test_clusters_need_a_gpu(images):
+    image = clustered.compile(target="sm_90a").data
+    assert refusal([image], ["k.cubin"], for_cpu=True) == (
+        "kernel 'touch' runs in clusters of blocks, which a library does not have on a processor"
+    )
+    assert building.make([image], ["k.cubin"]).data
+
+
 def test_functions_that_a_library_cannot_have(images):
     def said(host, target="sm_90a", **more):
         return refusal([host.compile(target=target).data], ["k.bin"], **more)
@@ -243,13 +256,15 @@ def test_the_record_of_the_device_is_the_runtimes():
     assert f"MOST_REGIONS = {state.MOST_REGIONS}," in text
     assert f"STACK = {state.STACK >> 10} << 10" in text
     assert f"SLICE_TURNS = {state.TURNS} " in text
-    assert f"WAITS_FOR_BARRIER = {state.BARRIER}, WAITS_FOR_MBARRIER = {state.MBARRIER} " in text
+    assert f"WAITS_FOR_BARRIER = {state.BARRIER}, WAITS_FOR_MBARRIER = {state.MBARRIER}, " in text
     statuses = (state.FINISHED, state.SLICE, state.FAULT, state.PRINT)
     assert statuses == (0, 1, 2, 3)
     faults = (RUNTIME / "faults.c").read_text()
     kinds = faults[faults.index("UNMAPPED") : faults.index("};")].split(",")
     named = [kind.strip().lower().replace("_", "-") for kind in kinds]
-    assert [kind.replace("full-stack", "stack") for kind in named] == list(state.KINDS)
+    plain = {"full-stack": "stack", "in-cluster": "cluster"}  # a name that another enum has
+    assert [plain.get(kind, kind) for kind in named] == list(state.KINDS)
+    assert f"WAITS_FOR_CLUSTER = {state.CLUSTER}, MOST_BARRIERS = {state.MOST_BARRIERS} " in text
 
 
 def test_row_sums_is_the_same_on_each_way(images, libraries):

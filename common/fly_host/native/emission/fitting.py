@@ -67,6 +67,12 @@ def fits(frame: Frame, launch: Launch, limits: KernelLimits) -> list[tuple[str, 
             holds("eq", a, b, refusals.other_block(kernel, shown, required))
     for count in grid if frame.way.for_c else ():  # what follows refuses it too, by other words
         holds("sge", count, 0, refusals.negative_grid(kernel, mark("triple", *grid)))
+    for count, each in zip(grid, limits.cluster or (1, 1, 1), strict=True):
+        if each > 1:
+            words = refusals.part_clusters(
+                kernel, mark("triple", *grid), show(limits.cluster or (1, 1, 1))
+            )
+            holds("eq", code.value(f"urem i64 {count}, {each}"), 0, words)
     most = MOST_WORK_ITEMS
     for axis, count, items in zip("xyz", grid, block, strict=True):
         if limits.grid is not None:

@@ -36,7 +36,7 @@ class Case:
     """A device, and native code for the program `add` whose tensors' addresses are taken for the
     device's."""
 
-    def __init__(self, kind: type, program):
+    def __init__(self, kind: type, program, **limits):
         self.kind = kind
         architectures = ((9, 0), (9, 0)) if kind is Cuda else ("gfx942", "gfx942")
         self.gpu = FakeGpu(architectures=architectures)
@@ -45,7 +45,7 @@ class Case:
         driver = kind(self.gpu.library(CUDA if kind is Cuda else HIP))
         self.device = Gpu(driver, target, 1)
         program = replace(program, target=target)
-        self.image = FakeImage({"add": kernel("add", "p", "p", "p", 8)}, target, program)
+        self.image = FakeImage({"add": kernel("add", "p", "p", "p", 8, **limits)}, target, program)
         self.module = self.device.load(self.image)
         self.arrays = [np.zeros(100, np.float32) for _ in range(3)]
         limits = native.limits_of(program, self.image)
@@ -75,6 +75,35 @@ def test_the_driver_gets_the_launch(case):
     words = np.frombuffer(launch.packed, np.int64).tolist()
     assert words == [*(array.ctypes.data for array in case.arrays), 100]
     assert case.gpu.log[-1][0] == case.kind.CALLS["launch"].name
+
+
+@pytest.mark.parametrize("other", [False, True])
+def test_a_kernel_that_waits_for_the_launch_before(add_program, other):
+    """CUDA gets an attribute; in a thread with another context too."""
+    case = Case(Cuda, add_program, dependent=True)
+    case.gpu._current.context = 0xABC if other else case.own
+    case.call()
+    (launch,) = case.gpu.launches
+    assert launch.dependent
+    assert (launch.grid, launch.block, launch.stream) == ((2, 1, 1), (64, 1, 1), 0)
+    assert np.frombuffer(launch.packed, np.int64)[3] == 100
+    assert case.gpu.called("cuLaunchKernel") == 0
+    assert case.gpu.called("cuLaunchKernelEx") == 1 + other
+
+
+def test_a_kernel_that_waits_on_a_driver_without_dependent_launches(add_program, monkeypatch):
+    monkeypatch.setattr(Cuda, "dependent_launch", lambda self: None)
+    case = Case(Cuda, add_program, dependent=True)
+    case.gpu._current.context = case.own
+    case.call()
+    assert [launch.dependent for launch in case.gpu.launches] == [False]
+
+
+def test_other_vendors_have_no_dependent_launches(add_program):
+    case = Case(Hip, add_program, dependent=True)
+    case.gpu._current.context = case.own
+    case.call()
+    assert [launch.dependent for launch in case.gpu.launches] == [False]
 
 
 def test_a_thread_with_another_context_gets_it_back(case):

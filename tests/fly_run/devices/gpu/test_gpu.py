@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
 import struct
@@ -195,6 +196,24 @@ def test_a_kernel_without_arguments_and_an_empty_grid(kind):
     device.launch(function, ONE, ONE, b"")
     device.launch(function, (0, 1, 1), ONE, b"")
     assert [launch.packed for launch in gpu.launches] == [b""]
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_a_kernel_that_waits_for_the_launch_before(monkeypatch, there):
+    gpu, device = opened(Cuda)
+    if not there:
+        monkeypatch.setattr(Cuda, "dependent_launch", lambda self: None)
+    function = device.load(image(device)).function("add")
+    function.interface = dataclasses.replace(function.interface, dependent=True)
+    stream = device.stream()
+    size = 64
+    addresses = [device.alloc(4 * size) for _ in range(3)]
+    packed = struct.pack("<4Q", *addresses, size)
+    device.launch(function, (1, 1, 1), (size, 1, 1), packed, 256, stream)
+    (launch,) = gpu.launches
+    assert launch.dependent is there
+    assert (launch.grid, launch.block, launch.shared) == ((1, 1, 1), (size, 1, 1), 256)
+    assert (launch.stream, launch.packed) == (stream.handle, packed)
 
 
 def test_much_shared_memory_is_asked_for_once():
@@ -449,6 +468,8 @@ def everything_on(gpu, device) -> None:
     device.limits()
     if isinstance(device.driver, Cuda):
         device.describe(MATRIX)
+        function.interface = dataclasses.replace(function.interface, dependent=True)
+        device.launch(function, ONE, ONE, bytes(8))
 
 
 def functions(kind):

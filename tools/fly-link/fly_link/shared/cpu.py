@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fly_common.errors import InputError
+from fly_common.quoting import quoted
 from fly_cpu import building, section
 from fly_image.nvidia.cubin import Cubin
 from fly_image.nvidia.ptx_image import PtxImage
@@ -37,6 +38,13 @@ def compile(inputs: Sequence[Held]) -> Kernels:
             f"--cpu needs code for one of NVIDIA's targets, whose LLVM IR it compiles: {names}",
             hint="add an input that was compiled with fly-opt-py --target sm_90a",
         )
+    for name, kernel in held.image.kernels.items():
+        if kernel.cluster is not None and kernel.cluster != (1, 1, 1):
+            raise InputError(
+                f"kernel {quoted(name)} runs in clusters of blocks, which a library does not have"
+                " on a processor",
+                hint="leave --cpu out, or launch the kernel without cluster=",
+            )
     module = building.module(section.bitcode(held.image), building.offsets(held.image))
     notes = building.notes(module)
     variables = [

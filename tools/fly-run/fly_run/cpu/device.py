@@ -170,6 +170,9 @@ class Cpu:
         threads = block[0] * block[1] * block[2]
         if min(block) < 1 or threads > state.MOST_THREADS or min(grid) < 0:
             raise UsageError(f"grid {grid} of blocks {block} can't be launched")
+        cluster = function.interface.cluster or (1, 1, 1)
+        if any(count % each for count, each in zip(grid, cluster, strict=True)):
+            raise UsageError(f"grid {grid} is not made of whole clusters of {cluster} blocks")
         most = registry.find(self.target).lds
         asked = function.interface.shared_bytes + shared
         if asked > most:

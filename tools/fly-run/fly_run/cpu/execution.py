@@ -9,10 +9,12 @@ signals, progress, the time limit (FLY_TIMEOUT) and what kernels print.
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from fly_common import diagnostics, process
@@ -20,10 +22,12 @@ from fly_common.errors import Fault
 from fly_cpu import state
 
 from fly_run.cpu import faults, printing
+from fly_run.cpu.clusters import Cluster
 from fly_run.cpu.loading import Copy, Kernel, Region
 from fly_run.devices.options import Options
 
 MOST_WORKERS = 64
+_FEW_THREADS = 1 << 14  # of a launch in clusters, which one host thread runs
 
 Triple = tuple[int, int, int]
 
@@ -46,7 +50,9 @@ class Launch:
     guard: threading.Lock = field(default_factory=threading.Lock)
 
     def __post_init__(self) -> None:
-        self.blocks = self.grid[0] * self.grid[1] * self.grid[2]
+        self.blocks = math.prod(self.grid)
+        self.threads = math.prod(self.block)
+        self.cluster = self.kernel.interface.cluster or (1, 1, 1)
         self.limit = process.time_limit()
         self.start = time.monotonic()
         self._room = ctypes.create_string_buffer(len(self.packed) + 64)
@@ -56,9 +62,12 @@ class Launch:
 
     def run(self) -> None:
         """Runs it to its end. Raises Fault for an error of the kernel."""
+        if self.cluster != (1, 1, 1):
+            self._run_clusters()
+            return
         module = self.kernel.module
         (first,) = module.copies(1)
-        self._prepare(first)
+        self.prepare(first)
         status = first.run(1)
         helpers: list[threading.Thread] = []
         try:
@@ -76,28 +85,63 @@ class Launch:
         if self.error is not None:
             raise self.error
 
+    def _run_clusters(self) -> None:
+        """Runs clusters of blocks: on several host threads from the second one on, if the first one
+        has taken long."""
+        module, size = self.kernel.module, math.prod(self.cluster)
+        groups = [Cluster(self, module.copies(size), self.cluster)]
+        helpers: list[threading.Thread] = []
+        left = self.blocks // size
+        if not module.in_order and left > 1 and self.blocks * self.threads > _FEW_THREADS:
+            count = min(len(os.sched_getaffinity(0)), left, MOST_WORKERS)
+            copies = module.copies(size * count)
+            for first in range(size, len(copies), size):
+                groups.append(Cluster(self, copies[first : first + size], self.cluster))
+        for group in groups[1:]:
+            helpers.append(threading.Thread(target=self._guarded, args=(group.run,), daemon=True))
+            helpers[-1].start()
+        try:
+            groups[0].run()
+        except BaseException:  # an interrupt too
+            self.stop = True
+            raise
+        finally:
+            for helper in helpers:
+                helper.join()
+        if self.error is not None:
+            raise self.error
+
+    def take(self) -> int:
+        """The number of a cluster that nobody has taken."""
+        with self.guard:
+            self.tickets.value += 1
+            return self.tickets.value - 1
+
     def _helpers(self) -> list[threading.Thread]:
         left = max(0, self.blocks - self.tickets.value)
         count = min(len(os.sched_getaffinity(0)) - 1, left, MOST_WORKERS)
         helpers = []
         for copy in self.kernel.module.copies(1 + count)[1:]:
-            self._prepare(copy)
+            self.prepare(copy)
             helpers.append(threading.Thread(target=self._help, args=(copy,), daemon=True))
             helpers[-1].start()
         return helpers
 
     def _help(self, copy: Copy) -> None:
+        self._guarded(lambda: self._continue(copy, copy.run(1)))
+
+    def _guarded(self, work: Callable[[], None]) -> None:
+        """What a helper does; its error ends the launch."""
         try:
-            self._continue(copy, copy.run(1))
+            work()
         except BaseException as error:
             with self.guard:
                 self.error = self.error or error
             self.stop = True
 
-    def _prepare(self, copy: Copy) -> None:
-        threads = self.block[0] * self.block[1] * self.block[2]
-        stacks = copy.stacks(threads)
-        copy.show(self._regions(copy))
+    def prepare(self, copy: Copy) -> None:
+        stacks = copy.stacks(self.threads)
+        copy.show(self.regions(copy))
         if self.kernel.module.sanitized:
             self.kernel.module.reset_poison(copy, stacks, self.shared)
         values = {
@@ -105,41 +149,47 @@ class Launch:
             "arguments": self.arguments,
             **{f"grid_{axis}": size for axis, size in zip("xyz", self.grid, strict=True)},
             **{f"block_{axis}": size for axis, size in zip("xyz", self.block, strict=True)},
-            "threads": threads,
+            "threads": self.threads,
             "tickets": ctypes.addressof(self.tickets),
             "blocks": self.blocks,
             "stacks": stacks.low,
             "dynamic": self.shared,
             "turns": state.TURNS,
             "number": self.number,
+            # A copy may have run a cluster's block before.
+            **dict.fromkeys(("cluster", "rank", "peers", "meeting", "hopeless", "unseen"), 0),
+            **dict.fromkeys((f"cluster_{axis}" for axis in "xyz"), 0),
         }
         for name, value in values.items():
             copy.set(name, value)
 
-    def _regions(self, copy: Copy) -> list[Region]:
-        threads = self.block[0] * self.block[1] * self.block[2]
+    def regions(self, copy: Copy) -> list[Region]:
         arguments = Region("the kernel's arguments", self.arguments, len(self.packed), False)
         own = self.kernel.module.own_memory(copy, self.shared)
-        return [*self.buffers, *own, copy.stacks(threads), arguments]
+        return [*self.buffers, *own, copy.stacks(self.threads), arguments]
 
     def _continue(self, copy: Copy, status: int) -> None:
         """Goes on after a slice, until the grid is done."""
         while status == state.ENDING or (status != state.FINISHED and not self.stop):
-            if status == state.FAULT:
-                raise self._fault(copy)
-            if status == state.ENDING:
-                diagnostics.print_error(self._fault(copy), "fly")
-            elif status == state.PRINT:
-                self._print(copy)
-            else:
-                copy.set("turns", state.TURNS)
-                self._look_up(copy)
+            self.serve(copy, status)
             status = copy.run(0)
 
-    def _fault(self, copy: Copy) -> Fault:
-        return faults.describe(self.kernel, copy, self.block, self._regions(copy))
+    def serve(self, copy: Copy, status: int, hidden: Sequence[Region] = ()) -> None:
+        """Does what a copy has returned for. Raises Fault for an error of the kernel. `hidden` is
+        memory of others that it may not access."""
+        if status in (state.FAULT, state.ENDING):
+            regions = self.regions(copy)
+            found = faults.describe(self.kernel, copy, self.block, regions, hidden)
+            if status == state.FAULT:
+                raise found
+            diagnostics.print_error(found, "fly")
+        elif status == state.PRINT:
+            self._print(copy)
+        else:
+            copy.set("turns", state.TURNS)
+            self.look_up(copy)
 
-    def _look_up(self, copy: Copy) -> None:
+    def look_up(self, copy: Copy) -> None:
         """What is done between slices."""
         if self.options.progress is not None:
             self.options.progress(min(self.tickets.value, self.blocks), self.blocks)

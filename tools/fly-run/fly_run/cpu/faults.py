@@ -24,6 +24,9 @@ HINTS = {
     "stack": "recursion, or large arrays in local memory",
     "assert": None,
     "mbarrier": "fx.nvvm.Pipeline initialises mbarriers, and counts arrivals and bytes",
+    "cluster": "every thread of the cluster arrives once before it waits: fx.cluster.barrier",
+    "hidden": "wait for the cluster (fx.cluster.barrier) before the first access to another block's"
+    " shared memory, and behind the last one",
     "map": "pass a tensor map of the host function on as it is",
     "race": "order them by a barrier, an mbarrier's phase, or a wait for asynchronous copies",
     "sanitizer": "AddressSanitizer's report tells what is at this address",
@@ -36,13 +39,23 @@ _MBARRIERS = (
     "more than 1 MB expected, or brought by copies that nobody expects",
     "it must wait for 1 to 1048575 arrivals",
 )
+_CLUSTERS = (
+    "the thread has arrived at the cluster's barrier before, and has not waited",
+    "the thread waits at the cluster's barrier, and has not arrived there",
+    "the cluster has no block {}",
+)
 _FOUND = re.compile(r"ERROR: AddressSanitizer: ([\w-]+)")
 
 
 def describe(
-    kernel: Kernel, copy: Copy, block: tuple[int, int, int], regions: Sequence[Region]
+    kernel: Kernel,
+    copy: Copy,
+    block: tuple[int, int, int],
+    regions: Sequence[Region],
+    hidden: Sequence[Region] = (),
 ) -> Fault:
-    """Returns the fault that a library has recorded. `block` is the launch's."""
+    """Returns the fault that a library has recorded. `block` is the launch's; `hidden` is memory
+    that others may access."""
     kind = (*state.KINDS, "sanitizer", "race")[copy.get("kind")]
     address, size = copy.get("address") & (1 << 64) - 1, copy.get("size")
     access = f"{size} bytes at 0x{address:x}"
@@ -52,6 +65,9 @@ def describe(
             kind = "unmapped"
         else:
             what = f"write to read-only memory: {access}: `{holder.name}` may only be read"
+    held = _holder(hidden, address, size) if kind == "unmapped" else None
+    if held is not None:
+        kind, what = "hidden", f"memory fault: {access}: in {held.name}"
     if kind == "unmapped":
         what = f"memory fault: {access}: {memory_faults.nearest(regions, address, size)}"
     elif kind == "misaligned":
@@ -70,6 +86,8 @@ def describe(
         what = f"mbarrier at 0x{address:x}: {_MBARRIERS[size]}"
     elif kind == "race":
         what = _race(kernel, copy, block, regions)
+    elif kind == "cluster":
+        what = _CLUSTERS[size].format(address)
     elif kind == "map":
         what = f"there is no tensor map at 0x{address:x}"
     elif kind == "stack":
@@ -122,6 +140,10 @@ def _holder(regions: Sequence[Region], address: int, size: int) -> Region | None
 def _deadlock(waiting: int, waits: int, ended: int) -> str:
     if waits == state.MBARRIER:
         return f"deadlock: nothing can end the phase of parity {waiting} of this mbarrier"
+    if waits == state.CLUSTER:
+        return "deadlock: not all threads of the cluster arrive at its barrier"
+    if waits == state.BARRIER and waiting >= state.MOST_BARRIERS:
+        return "not all threads of the warp group wait for its products"
     others = f"; {ended} threads have ended" if ended else ""
     if waits == state.BARRIER:
         return f"divergent barrier: not all threads reach barrier {waiting}{others}"

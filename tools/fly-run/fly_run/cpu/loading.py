@@ -49,6 +49,11 @@ class Copy:
         self._stacks: mmap.mmap | None = None
         self._stacks_size = 0
 
+    @property
+    def base(self) -> int:
+        """An address in it. Copies differ in where they are, and not in what is where in them."""
+        return self._context
+
     def _address(self, name: str) -> int:
         return ctypes.addressof(ctypes.c_char.in_dll(self._library, name))
 
@@ -177,6 +182,11 @@ class Module:
             length = shared if kind == "dynamic" else size
             regions.append(Region(label, low, length, kind != "constant"))
         return regions
+
+    def shared_memory(self, copy: Copy, shared: int) -> list[Region]:
+        """The shared memory of the block that a copy runs."""
+        regions = zip(self.variables, self.own_memory(copy, shared), strict=True)
+        return [region for (_, kind), region in regions if kind in ("shared", "dynamic")]
 
     def reset_poison(self, copy: Copy, stacks: Region, shared: int) -> None:
         """Prepares memory for the sanitizer: stacks, on which a fault may have left arrays'

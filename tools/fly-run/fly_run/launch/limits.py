@@ -25,6 +25,12 @@ def check_launch(
         raise InputError(refusals.other_block(name, show(block), show(required)))
     if min(grid) < 0:
         raise InputError(refusals.negative_grid(name, show(grid)))
+    cluster = kernel.cluster or (1, 1, 1)
+    if any(count % each for count, each in zip(grid, cluster, strict=True)):
+        raise InputError(
+            refusals.part_clusters(name, show(grid), show(cluster)),
+            hint="make each size of the grid a multiple of the cluster's",
+        )
     most = grid_of(target)
     if most is not None:
         for count, limit, axis in zip(grid, most, "xyz", strict=True):

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from fly_trace.expr import math as math
     from fly_trace.expr.gpu import *  # noqa: F403
     from fly_trace.expr.math import *  # noqa: F403
+    from fly_trace.gpu import cluster as cluster
     from fly_trace.gpu.assumptions import *  # noqa: F403
     from fly_trace.gpu.inline_assembly import *  # noqa: F403
     from fly_trace.host.allocation import *  # noqa: F403
@@ -137,6 +138,7 @@ NAMES = {
 _HOMES = {name: module for module, names in NAMES.items() for name in names.split()}
 # `fx.NAME` → module.
 _MODULES = {
+    "cluster": "fly_trace.gpu.cluster",
     "gpu": "fly_trace.expr.gpu",
     "ffi": "fly_trace.expr.ffi",
     "math": "fly_trace.expr.math",

@@ -98,6 +98,7 @@ class Builder:
         self.last_static: ir.Value | None = None
         self.intervals: dict[ir.Value, Interval] = {}  # of values whose ops don't say theirs
         self.known_block: tuple[int, int, int] | None = None  # a kernel's, where it is static
+        self.known_cluster: tuple[int, int, int] = (1, 1, 1)  # a kernel's: blocks of a cluster
         self.call_kernel: Callable[..., Any] | None = None  # what calling one does in the host
         self.returned: Any = None  # what a host function returned last, and its names
         self.named: Named | None = None  # the variables of the expression that is evaluated

@@ -56,6 +56,12 @@ def attribute_of(value: int | str) -> ir.Attribute:
 CLUSTER = "fly.cluster_dims"  # of a kernel: "x,y,z", workgroups of a cluster
 
 
+def cluster_of(attributes: Attributes) -> tuple[int, int, int]:
+    """The workgroups of a cluster that a kernel's attributes say; (1, 1, 1) without them."""
+    x, y, z = map(int, str(dict(attributes).get(CLUSTER, "1,1,1")).split(","))
+    return x, y, z
+
+
 @record
 class Argument:
     """An argument of a kernel call: a tensor or scalar that is passed, or a constant for which the

@@ -27,6 +27,7 @@ from fly_trace.session.launch import (
     Attributes,
     KernelCall,
     attribute_of,
+    cluster_of,
     in_structs,
     prepare,
 )
@@ -210,7 +211,7 @@ class ModuleTrace:
             frozen=seen,
             rules=kernel.rules,
         )
-        builder.known_block = block
+        builder.known_block, builder.known_cluster = block, cluster_of(extra)
         values = iter(body.arguments)
         given: dict[str, Any] = {}
         accesses: dict[str, Access] = {}

@@ -5,16 +5,17 @@
 
 #include "library.h"
 
-/* Words of the record `fly_context`. */
+/* Words of the record `fly_context`; those of clusters stay 0. */
 enum {
   ENTRY, ARGUMENTS, GRID_X, GRID_Y, GRID_Z, BLOCK_X, BLOCK_Y, BLOCK_Z,
   THREADS, TICKETS, BLOCKS, STACKS, DYNAMIC, READS, WRITES, TURNS, NUMBER,
   STATUS, FUEL, KIND, ADDRESS, SIZE, SITE, THREAD, CTAID_X, CTAID_Y,
-  CTAID_Z, DONE, WAITING, FORMAT, VALUES
+  CTAID_Z, DONE, WAITING, FORMAT, VALUES,
+  CLUSTER, CLUSTER_X, CLUSTER_Y, CLUSTER_Z, RANK, PEERS, MEETING, MOVED, HOPELESS, UNSEEN
 };
 enum { FINISHED, SLICE, FAULT, PRINT }; /* what fly_run returns */
 enum { MOST_REGIONS = 2048, STACK = 256 << 10, SLICE_TURNS = 4096 };
-enum { WAITS_FOR_BARRIER = 3, WAITS_FOR_MBARRIER = 6 };
+enum { WAITS_FOR_BARRIER = 3, WAITS_FOR_MBARRIER = 6, WAITS_FOR_CLUSTER = 7, MOST_BARRIERS = 16 };
 
 extern int64_t fly_run(int64_t fresh);
 extern int64_t fly_context[];

@@ -1,5 +1,5 @@
 ; Made by scripts/library-runtime. sha256 of the sources:
-; e378960f4979fa0d0ce8c75b3d89efd7ebfe321689b70016427edfe67bb540e6
+; 43a73d5ad2f8577b8f918989ad60be0fb66cb2eea75ad1310ddfe196af3dbfae
 
 %struct.Lock = type { [64 x i8] }
 %struct.Site = type { ptr, ptr, i32, i32 }
@@ -57,8 +57,9 @@
 @.str.30 = private unnamed_addr constant [39 x i8] c"private memory fault: each thread has \00", align 1
 @.str.31 = private unnamed_addr constant [16 x i8] c" bytes of stack\00", align 1
 @.str.32 = private unnamed_addr constant [13 x i8] c"mbarrier at \00", align 1
-@mbarriers.rel = internal unnamed_addr constant [4 x i32] [i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.54 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.55 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.56 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.57 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32)], align 4
+@mbarriers.rel = internal unnamed_addr constant [4 x i32] [i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.56 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.57 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.58 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.59 to i64), i64 ptrtoint (ptr @mbarriers.rel to i64)) to i32)], align 4
 @.str.33 = private unnamed_addr constant [27 x i8] c"there is no tensor map at \00", align 1
+@clusters.rel = internal unnamed_addr constant [3 x i32] [i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.60 to i64), i64 ptrtoint (ptr @clusters.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.61 to i64), i64 ptrtoint (ptr @clusters.rel to i64)) to i32), i32 trunc (i64 sub (i64 ptrtoint (ptr @.str.62 to i64), i64 ptrtoint (ptr @clusters.rel to i64)) to i32)], align 4
 @.str.34 = private unnamed_addr constant [19 x i8] c"assertion failed: \00", align 1
 @.str.35 = private unnamed_addr constant [11 x i8] c" bytes at \00", align 1
 @.str.36 = private unnamed_addr constant [38 x i8] c"a null pointer, or an offset from one\00", align 1
@@ -74,22 +75,27 @@
 @.str.46 = private unnamed_addr constant [5 x i8] c" at \00", align 1
 @.str.47 = private unnamed_addr constant [47 x i8] c"deadlock: nothing can end the phase of parity \00", align 1
 @.str.48 = private unnamed_addr constant [18 x i8] c" of this mbarrier\00", align 1
-@.str.49 = private unnamed_addr constant [50 x i8] c"divergent barrier: not all threads reach barrier \00", align 1
-@.str.50 = private unnamed_addr constant [3 x i8] c"; \00", align 1
-@.str.51 = private unnamed_addr constant [20 x i8] c" threads have ended\00", align 1
-@.str.52 = private unnamed_addr constant [27 x i8] c"not all lanes of the mask \00", align 1
-@.str.53 = private unnamed_addr constant [21 x i8] c" reach the operation\00", align 1
-@.str.54 = private unnamed_addr constant [22 x i8] c"it is not initialised\00", align 1
-@.str.55 = private unnamed_addr constant [39 x i8] c"more arrivals than its phase waits for\00", align 1
-@.str.56 = private unnamed_addr constant [66 x i8] c"more than 1 MB expected, or brought by copies that nobody expects\00", align 1
-@.str.57 = private unnamed_addr constant [39 x i8] c"it must wait for 1 to 1048575 arrivals\00", align 1
-@.str.58 = private unnamed_addr constant [6 x i8] c"-+ #0\00", align 1
-@.str.59 = private unnamed_addr constant [3 x i8] c"%d\00", align 1
-@.str.60 = private unnamed_addr constant [6 x i8] c"hlzjt\00", align 1
-@.str.61 = private unnamed_addr constant [19 x i8] c"diuoxXcsfFeEgGaAp%\00", align 1
-@.str.62 = private unnamed_addr constant [7 x i8] c"diuoxX\00", align 1
-@.str.65 = private unnamed_addr constant [7 x i8] c"(null)\00", align 1
-@.str.66 = private unnamed_addr constant [7 x i8] c"0x%llx\00", align 1
+@.str.49 = private unnamed_addr constant [63 x i8] c"deadlock: not all threads of the cluster arrive at its barrier\00", align 1
+@.str.50 = private unnamed_addr constant [56 x i8] c"not all threads of the warp group wait for its products\00", align 1
+@.str.51 = private unnamed_addr constant [50 x i8] c"divergent barrier: not all threads reach barrier \00", align 1
+@.str.52 = private unnamed_addr constant [3 x i8] c"; \00", align 1
+@.str.53 = private unnamed_addr constant [20 x i8] c" threads have ended\00", align 1
+@.str.54 = private unnamed_addr constant [27 x i8] c"not all lanes of the mask \00", align 1
+@.str.55 = private unnamed_addr constant [21 x i8] c" reach the operation\00", align 1
+@.str.56 = private unnamed_addr constant [22 x i8] c"it is not initialised\00", align 1
+@.str.57 = private unnamed_addr constant [39 x i8] c"more arrivals than its phase waits for\00", align 1
+@.str.58 = private unnamed_addr constant [66 x i8] c"more than 1 MB expected, or brought by copies that nobody expects\00", align 1
+@.str.59 = private unnamed_addr constant [39 x i8] c"it must wait for 1 to 1048575 arrivals\00", align 1
+@.str.60 = private unnamed_addr constant [75 x i8] c"the thread has arrived at the cluster's barrier before, and has not waited\00", align 1
+@.str.61 = private unnamed_addr constant [69 x i8] c"the thread waits at the cluster's barrier, and has not arrived there\00", align 1
+@.str.62 = private unnamed_addr constant [26 x i8] c"the cluster has no block \00", align 1
+@.str.63 = private unnamed_addr constant [6 x i8] c"-+ #0\00", align 1
+@.str.64 = private unnamed_addr constant [3 x i8] c"%d\00", align 1
+@.str.65 = private unnamed_addr constant [6 x i8] c"hlzjt\00", align 1
+@.str.66 = private unnamed_addr constant [19 x i8] c"diuoxXcsfFeEgGaAp%\00", align 1
+@.str.67 = private unnamed_addr constant [7 x i8] c"diuoxX\00", align 1
+@.str.70 = private unnamed_addr constant [7 x i8] c"(null)\00", align 1
+@.str.71 = private unnamed_addr constant [7 x i8] c"0x%llx\00", align 1
 
 define hidden range(i32 0, 5) i32 @fly_cpu_launch(ptr noundef readonly captures(none) %0, i32 noundef %1, ptr noundef readonly captures(none) %2, i32 noundef %3, ptr noundef readonly captures(none) %4, i64 noundef %5) local_unnamed_addr #0 {
   %7 = alloca i64, align 8
@@ -570,18 +576,19 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   %30 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 152), align 8
   %31 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 160), align 8
   %32 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 168), align 8
-  switch i64 %30, label %119 [
+  switch i64 %30, label %131 [
     i64 1, label %33
     i64 0, label %52
     i64 2, label %98
     i64 3, label %99
     i64 4, label %100
     i64 5, label %101
-    i64 6, label %112
-    i64 7, label %113
-    i64 8, label %114
-    i64 10, label %115
-    i64 11, label %118
+    i64 6, label %119
+    i64 7, label %120
+    i64 8, label %121
+    i64 10, label %122
+    i64 11, label %125
+    i64 12, label %126
   ]
 
 33:                                               ; preds = %29
@@ -617,7 +624,7 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   %51 = load ptr, ptr %50, align 8
   tail call void @fly_say(ptr noundef %51) #21
   tail call void @fly_say(ptr noundef nonnull @.str.20) #21
-  br label %123
+  br label %135
 
 52:                                               ; preds = %35, %29
   tail call fastcc void @say_access(ptr noundef nonnull @.str.21, i64 noundef %31, i64 noundef %32) #25
@@ -627,7 +634,7 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
 
 54:                                               ; preds = %52
   tail call void @fly_say(ptr noundef nonnull @.str.36) #21
-  br label %123
+  br label %135
 
 55:                                               ; preds = %52, %67
   %56 = phi ptr [ %72, %67 ], [ %0, %52 ]
@@ -696,7 +703,7 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   %93 = load i64, ptr %62, align 8
   tail call void @fly_say_number(i64 noundef %93) #21
   tail call void @fly_say(ptr noundef nonnull @.str.45) #21
-  br label %123
+  br label %135
 
 94:                                               ; preds = %59
   tail call void @fly_say(ptr noundef nonnull @.str.37) #21
@@ -710,109 +717,133 @@ define hidden void @fly_say_fault(ptr noundef readonly captures(address) %0, ptr
   tail call void @fly_say(ptr noundef nonnull @.str.45) #21
   tail call void @fly_say(ptr noundef nonnull @.str.46) #21
   tail call void @fly_say_hex(i64 noundef %61) #21
-  br label %123
+  br label %135
 
 98:                                               ; preds = %29
   tail call fastcc void @say_access(ptr noundef nonnull @.str.22, i64 noundef %31, i64 noundef %32) #25
-  br label %123
+  br label %135
 
 99:                                               ; preds = %29
   tail call void @fly_say(ptr noundef nonnull @.str.23) #21
-  br label %123
+  br label %135
 
 100:                                              ; preds = %29
   tail call void @fly_say(ptr noundef nonnull @.str.24) #21
-  br label %123
+  br label %135
 
 101:                                              ; preds = %29
   %102 = load i64, ptr getelementptr inbounds nuw (i8, ptr @fly_context, i64 224), align 8
-  switch i64 %32, label %105 [
-    i64 6, label %108
-    i64 3, label %103
+  switch i64 %32, label %103 [
+    i64 6, label %113
+    i64 7, label %117
   ]
 
 103:                                              ; preds = %101
-  tail call void @fly_say(ptr noundef nonnull @.str.49) #21
+  %104 = icmp eq i64 %32, 3
+  %105 = icmp sgt i64 %31, 15
+  %106 = and i1 %105, %104
+  br i1 %106, label %117, label %107
+
+107:                                              ; preds = %103
+  br i1 %104, label %108, label %110
+
+108:                                              ; preds = %107
+  tail call void @fly_say(ptr noundef nonnull @.str.51) #21
   tail call void @fly_say_number(i64 noundef %31) #21
-  %104 = icmp eq i64 %102, 0
-  br i1 %104, label %123, label %108
+  %109 = icmp eq i64 %102, 0
+  br i1 %109, label %135, label %113
 
-105:                                              ; preds = %101
-  tail call void @fly_say(ptr noundef nonnull @.str.52) #21
-  %106 = and i64 %31, 4294967295
-  tail call void @fly_say_hex(i64 noundef %106) #21
-  tail call void @fly_say(ptr noundef nonnull @.str.53) #21
-  %107 = icmp eq i64 %102, 0
-  br i1 %107, label %123, label %108
+110:                                              ; preds = %107
+  tail call void @fly_say(ptr noundef nonnull @.str.54) #21
+  %111 = and i64 %31, 4294967295
+  tail call void @fly_say_hex(i64 noundef %111) #21
+  tail call void @fly_say(ptr noundef nonnull @.str.55) #21
+  %112 = icmp eq i64 %102, 0
+  br i1 %112, label %135, label %113
 
-108:                                              ; preds = %105, %103, %101
-  %109 = phi ptr [ @.str.47, %101 ], [ @.str.50, %103 ], [ @.str.50, %105 ]
-  %110 = phi i64 [ %31, %101 ], [ %102, %103 ], [ %102, %105 ]
-  %111 = phi ptr [ @.str.48, %101 ], [ @.str.51, %103 ], [ @.str.51, %105 ]
-  tail call void @fly_say(ptr noundef nonnull %109) #21
-  tail call void @fly_say_number(i64 noundef %110) #21
-  tail call void @fly_say(ptr noundef nonnull %111) #21
-  br label %123
+113:                                              ; preds = %110, %108, %101
+  %114 = phi ptr [ @.str.52, %108 ], [ @.str.47, %101 ], [ @.str.52, %110 ]
+  %115 = phi i64 [ %102, %108 ], [ %31, %101 ], [ %102, %110 ]
+  %116 = phi ptr [ @.str.53, %108 ], [ @.str.48, %101 ], [ @.str.53, %110 ]
+  tail call void @fly_say(ptr noundef nonnull %114) #21
+  tail call void @fly_say_number(i64 noundef %115) #21
+  br label %117
 
-112:                                              ; preds = %29
+117:                                              ; preds = %113, %103, %101
+  %118 = phi ptr [ @.str.50, %103 ], [ @.str.49, %101 ], [ %116, %113 ]
+  tail call void @fly_say(ptr noundef nonnull %118) #21
+  br label %135
+
+119:                                              ; preds = %29
   tail call void @fly_say(ptr noundef nonnull @.str.25) #21
   tail call void @fly_say_hex(i64 noundef %31) #21
   tail call void @fly_say(ptr noundef nonnull @.str.26) #21
-  br label %123
+  br label %135
 
-113:                                              ; preds = %29
+120:                                              ; preds = %29
   tail call void @fly_say(ptr noundef nonnull @.str.27) #21
   tail call void @fly_say_number(i64 noundef %31) #21
   tail call void @fly_say(ptr noundef nonnull @.str.28) #21
   tail call void @fly_say_number(i64 noundef %32) #21
   tail call void @fly_say(ptr noundef nonnull @.str.29) #21
-  br label %123
+  br label %135
 
-114:                                              ; preds = %29
+121:                                              ; preds = %29
   tail call void @fly_say(ptr noundef nonnull @.str.30) #21
   tail call void @fly_say_number(i64 noundef %32) #21
   tail call void @fly_say(ptr noundef nonnull @.str.31) #21
-  br label %123
+  br label %135
 
-115:                                              ; preds = %29
+122:                                              ; preds = %29
   tail call void @fly_say(ptr noundef nonnull @.str.32) #21
   tail call void @fly_say_hex(i64 noundef %31) #21
   tail call void @fly_say(ptr noundef nonnull @.str.5) #21
-  %116 = shl i64 %32, 2
-  %117 = call ptr @llvm.load.relative.i64(ptr @mbarriers.rel, i64 %116)
-  tail call void @fly_say(ptr noundef %117) #21
-  br label %123
+  %123 = shl i64 %32, 2
+  %124 = call ptr @llvm.load.relative.i64(ptr @mbarriers.rel, i64 %123)
+  tail call void @fly_say(ptr noundef %124) #21
+  br label %135
 
-118:                                              ; preds = %29
+125:                                              ; preds = %29
   tail call void @fly_say(ptr noundef nonnull @.str.33) #21
   tail call void @fly_say_hex(i64 noundef %31) #21
-  br label %123
+  br label %135
 
-119:                                              ; preds = %29
+126:                                              ; preds = %29
+  %127 = shl i64 %32, 2
+  %128 = call ptr @llvm.load.relative.i64(ptr @clusters.rel, i64 %127)
+  tail call void @fly_say(ptr noundef %128) #21
+  %129 = icmp eq i64 %31, 0
+  br i1 %129, label %135, label %130
+
+130:                                              ; preds = %126
+  tail call void @fly_say_number(i64 noundef %31) #21
+  br label %135
+
+131:                                              ; preds = %29
   tail call void @fly_say(ptr noundef nonnull @.str.34) #21
-  %120 = icmp eq i64 %31, 0
-  br i1 %120, label %123, label %121
+  %132 = icmp eq i64 %31, 0
+  br i1 %132, label %135, label %133
 
-121:                                              ; preds = %119
-  %122 = inttoptr i64 %31 to ptr
-  tail call void @fly_say(ptr noundef nonnull %122) #21
-  br label %123
+133:                                              ; preds = %131
+  %134 = inttoptr i64 %31 to ptr
+  tail call void @fly_say(ptr noundef nonnull %134) #21
+  br label %135
 
-123:                                              ; preds = %49, %54, %89, %94, %98, %99, %100, %103, %105, %108, %112, %113, %114, %115, %118, %119, %121
+135:                                              ; preds = %49, %54, %89, %94, %98, %99, %100, %108, %110, %117, %119, %120, %121, %122, %125, %126, %130, %131, %133
   tail call void @fly_say(ptr noundef nonnull @.str.6) #21
   tail call void @fly_say(ptr noundef %1) #21
-  %124 = load ptr, ptr %5, align 8
-  %125 = load i8, ptr %124, align 1
-  %126 = icmp eq i8 %125, 0
-  br i1 %126, label %128, label %127
+  %136 = load ptr, ptr %5, align 8
+  %137 = load i8, ptr %136, align 1
+  %138 = icmp eq i8 %137, 0
+  br i1 %138, label %140, label %139
 
-127:                                              ; preds = %123
+139:                                              ; preds = %135
   tail call void @fly_say(ptr noundef nonnull @.str.7) #21
-  tail call void @fly_say(ptr noundef nonnull %124) #21
+  tail call void @fly_say(ptr noundef nonnull %136) #21
   tail call void @fly_say(ptr noundef nonnull @.str.8) #21
-  br label %128
+  br label %140
 
-128:                                              ; preds = %127, %123
+140:                                              ; preds = %139, %135
   tail call void @fly_say(ptr noundef nonnull @.str.3) #21
   tail call void @fly_say_array(ptr noundef nonnull getelementptr inbounds nuw (i8, ptr @fly_context, i64 192), i64 noundef 3) #21
   tail call void @fly_say(ptr noundef nonnull @.str.9) #21
@@ -868,7 +899,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
 
 29:                                               ; preds = %21
   %30 = sext i8 %26 to i32
-  %31 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.58, i32 %30, i64 6)
+  %31 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.63, i32 %30, i64 6)
   %32 = icmp ne ptr %31, null
   %33 = icmp samesign ult i64 %22, 40
   %34 = select i1 %32, i1 %33, i1 false
@@ -922,7 +953,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %63 = inttoptr i64 %62 to ptr
   %64 = inttoptr i64 %61 to ptr
   %65 = load i32, ptr %64, align 4
-  %66 = call i32 (ptr, i64, ptr, ...) @snprintf(ptr noundef nonnull dereferenceable(1) %57, i64 noundef 16, ptr noundef nonnull @.str.59, i32 noundef %65) #21
+  %66 = call i32 (ptr, i64, ptr, ...) @snprintf(ptr noundef nonnull dereferenceable(1) %57, i64 noundef 16, ptr noundef nonnull @.str.64, i32 noundef %65) #21
   %67 = sext i32 %66 to i64
   %68 = add nsw i64 %53, %67
   br label %69
@@ -963,7 +994,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
 
 92:                                               ; preds = %87
   %93 = sext i8 %88 to i32
-  %94 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.60, i32 %93, i64 6)
+  %94 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.65, i32 %93, i64 6)
   %95 = icmp eq ptr %94, null
   br i1 %95, label %101, label %96
 
@@ -982,7 +1013,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
 
 104:                                              ; preds = %101
   %105 = sext i8 %102 to i32
-  %106 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.61, i32 %105, i64 19)
+  %106 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.66, i32 %105, i64 19)
   %107 = icmp eq ptr %106, null
   br i1 %107, label %194, label %108
 
@@ -1002,7 +1033,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   br label %192
 
 114:                                              ; preds = %108
-  %115 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.62, i32 %105, i64 7)
+  %115 = call ptr @memchr(ptr noundef nonnull dereferenceable(1) @.str.67, i32 %105, i64 7)
   %116 = icmp eq ptr %115, null
   br i1 %116, label %145, label %117
 
@@ -1075,7 +1106,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %166 = getelementptr inbounds nuw i8, ptr %5, i64 %109
   store i16 115, ptr %166, align 1
   %167 = icmp eq i64 %164, 0
-  %168 = select i1 %167, ptr @.str.65, ptr %165
+  %168 = select i1 %167, ptr @.str.70, ptr %165
   %169 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, ptr noundef %168) #25
   br label %192
 
@@ -1088,7 +1119,7 @@ define hidden void @fly_print(ptr noundef readonly captures(none) %0, ptr nounde
   %175 = inttoptr i64 %174 to ptr
   %176 = inttoptr i64 %173 to ptr
   %177 = load i64, ptr %176, align 8
-  %178 = call i32 (ptr, i64, ptr, ...) @snprintf(ptr noundef nonnull dereferenceable(1) %4, i64 noundef 32, ptr noundef nonnull @.str.66, i64 noundef %177) #21
+  %178 = call i32 (ptr, i64, ptr, ...) @snprintf(ptr noundef nonnull dereferenceable(1) %4, i64 noundef 32, ptr noundef nonnull @.str.71, i64 noundef %177) #21
   %179 = getelementptr inbounds nuw i8, ptr %5, i64 %109
   store i16 115, ptr %179, align 1
   %180 = call i32 (ptr, ...) @printf(ptr noundef nonnull dereferenceable(1) %5, ptr noundef nonnull %4) #25
@@ -1254,9 +1285,9 @@ attributes #26 = { minsize nounwind optsize willreturn memory(read) }
 
 !0 = !{i32 1, !"wchar_size", i32 4}
 !1 = !{i32 8, !"PIC Level", i32 2}
-!2 = !{i64 2147658975, i64 2147659057, i64 2147659138}
-!3 = !{i64 2147659351, i64 2147659433, i64 2147659514}
-!4 = !{i64 2147659731, i64 2147659813, i64 2147659894}
+!2 = !{i64 2147659135, i64 2147659217, i64 2147659298}
+!3 = !{i64 2147659511, i64 2147659593, i64 2147659674}
+!4 = !{i64 2147659891, i64 2147659973, i64 2147660054}
 !5 = distinct !{!5, !6}
 !6 = !{!"llvm.loop.mustprogress"}
 !7 = distinct !{!7, !6}

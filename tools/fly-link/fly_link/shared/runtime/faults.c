@@ -5,7 +5,7 @@
 
 enum {
   UNMAPPED, READ_ONLY, MISALIGNED, TRAP, DIVERGENT, DEADLOCK, MASK, BARRIER, FULL_STACK, ASSERT,
-  MBARRIER, MAP
+  MBARRIER, MAP, IN_CLUSTER
 };
 
 /* Why an mbarrier can't do what it is told to, by the size that is recorded. */
@@ -14,6 +14,13 @@ static const char *const mbarriers[] = {
   "more arrivals than its phase waits for",
   "more than 1 MB expected, or brought by copies that nobody expects",
   "it must wait for 1 to 1048575 arrivals",
+};
+
+/* The same for an operation of a cluster, which is the block alone. */
+static const char *const clusters[] = {
+  "the thread has arrived at the cluster's barrier before, and has not waited",
+  "the thread waits at the cluster's barrier, and has not arrived there",
+  "the cluster has no block ",
 };
 
 static void say_access(const char *words, uint64_t address, int64_t size) {
@@ -71,6 +78,14 @@ static void say_deadlock(int64_t waiting, int64_t state, int64_t ended) {
     fly_say("deadlock: nothing can end the phase of parity ");
     fly_say_number(waiting);
     fly_say(" of this mbarrier");
+    return;
+  }
+  if (state == WAITS_FOR_CLUSTER) {
+    fly_say("deadlock: not all threads of the cluster arrive at its barrier");
+    return;
+  }
+  if (state == WAITS_FOR_BARRIER && waiting >= MOST_BARRIERS) {
+    fly_say("not all threads of the warp group wait for its products");
     return;
   }
   if (state == WAITS_FOR_BARRIER) {
@@ -150,6 +165,11 @@ static void say_kind(const Node *nodes, int64_t kind, uint64_t address, int64_t 
   case MAP:
     fly_say("there is no tensor map at ");
     fly_say_hex(address);
+    break;
+  case IN_CLUSTER:
+    fly_say(clusters[size]);
+    if (address)
+      fly_say_number((int64_t)address);
     break;
   default:
     fly_say("assertion failed: ");

@@ -1,5 +1,5 @@
 ; Made by scripts/library-runtime. sha256 of the sources:
-; 234c8d22b4244fb4bb1e2c403ffe57ba976d5d44db1b4dd27dbca9f1d109e824
+; 35fbf570394727ba861c586faa0f6c1caa7ea77feb8c1416bd5814b47b006c80
 
 %struct.Lock = type { [64 x i8] }
 %struct.Device = type { i32, i32, i32, %struct.Place, ptr, ptr, ptr, ptr }

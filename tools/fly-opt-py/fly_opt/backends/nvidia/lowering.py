@@ -55,6 +55,7 @@ class CudaLowering:
         "nvvm.kernel": "UnitAttr",
         "nvvm.reqntid": "DenseI32ArrayAttr",
         "nvvm.maxntid": "DenseI32ArrayAttr",
+        "nvvm.cluster_dim": "DenseI32ArrayAttr",
     }
 
     def with_own_end(self, pipeline: Nest, target: Target) -> Nest:
@@ -76,6 +77,7 @@ class CudaLowering:
 
         return {
             "fly_nvvm.tma_load": tensor_maps.load,
+            "fly_nvvm.tma_multicast": tensor_maps.load_multicast,
             "fly_nvvm.tma_store": tensor_maps.store,
             "fly_nvvm.wgmma_wait": warpgroup.wait,
         }

@@ -112,14 +112,30 @@ def _flat(op: ir.Operation, tree: object) -> list[int]:
 # -- copies ---------------------------------------------------------------------------------------
 def load(conversion: Conversion, op: ir.Operation) -> None:
     """Lowers fly_nvvm.tma_load: an instruction for each piece of the tile."""
+    _load(conversion, op, None, 3)
+
+
+def load_multicast(conversion: Conversion, op: ir.Operation) -> None:
+    """Lowers fly_nvvm.tma_multicast: the same, to several blocks of a cluster."""
+    mask = conversion.value(op.operands[3])
+    _load(conversion, op, conversion.builder.value("arith.trunci", pointers.integer(16), [mask]), 4)
+
+
+def _load(conversion: Conversion, op: ir.Operation, mask: ir.Value | None, first: int) -> None:
     builder = conversion.builder
     spec, tensor, tile = _head(conversion, op)
     barrier = conversion.value(op.operands[2])
-    coordinate = [conversion.value(value) for value in op.operands[3:]]
+    coordinate = [conversion.value(value) for value in op.operands[first:]]
     cluster = pointers.pointer(SHARED_CLUSTER)
-    no = builder.constant_of(ir.IntegerAttr.get(pointers.integer(1), 0))
-    # Multicast mask, cache hint, whether there are these two, and a group of blocks: none.
-    rest = [builder.constant(0, 16), builder.constant(0, 64), no, no, builder.constant(0, 32)]
+    no, yes = (builder.constant_of(ir.IntegerAttr.get(pointers.integer(1), n)) for n in (0, 1))
+    # Multicast mask, cache hint, whether there are these two, and a group of blocks.
+    rest = [
+        builder.constant(0, 16) if mask is None else mask,
+        builder.constant(0, 64),
+        no if mask is None else yes,
+        no,
+        builder.constant(0, 32),
+    ]
     for place, at in _pieces(builder, spec, tile, op, coordinate):
         target = builder.value("llvm.addrspacecast", cluster, [place])
         name = f"llvm.nvvm.cp.async.bulk.tensor.g2s.tile.{spec.rank}d"

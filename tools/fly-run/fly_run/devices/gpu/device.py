@@ -21,6 +21,7 @@ from fly_image.image import Image
 
 from fly_run.devices.gpu import driver as drivers
 from fly_run.devices.gpu.context import Context
+from fly_run.devices.gpu.dependent import configuration, is_dependent
 from fly_run.devices.gpu.driver import OUT_OF_MEMORY, Driver
 from fly_run.devices.gpu.modules import GpuFunction, GpuModule
 from fly_run.devices.gpu.order import GpuEvent, GpuStream, handle_of
@@ -194,10 +195,16 @@ class Gpu:
         # A kernel without arguments gets no buffer.
         given = ctypes.addressof(extra) if packed else None
         handle = self._handle(stream)
-        self.context.call(
-            "launch", function.handle, *grid, *block, shared, handle, None, given,
-            kernel=name,
-        )  # fmt: skip
+        role = self.driver.dependent_launch() if is_dependent(function.interface) else None
+        if role is not None:
+            made, _attribute = configuration(grid, block, shared, handle)
+            told = ctypes.addressof(made)
+            self.context.call(role, told, function.handle, None, given, kernel=name)
+        else:
+            self.context.call(
+                "launch", function.handle, *grid, *block, shared, handle, None, given,
+                kernel=name,
+            )  # fmt: skip
         self.context.launched(name)
 
     def describe(self, tile: Tile) -> bytes:

@@ -5,7 +5,8 @@ There the driver refuses ("invalid context", "invalid handle"); then the stub ma
 context current, launches again, and restores what was current. In place of a kernel's handle it
 gets the address of a record:
 
-    kernel, launch function, function that tells the context, function that sets it, context
+    kernel, launch function, function that tells the context, function that sets it, context,
+    function of dependent launches, or 0 for a kernel that has none (`dependent`)
 """
 
 from __future__ import annotations
@@ -18,16 +19,49 @@ from fly_host.native import library
 from fly_host.native.specialisation import DriverEntry, Options
 
 from fly_run.devices.gpu.context import Context
+from fly_run.devices.gpu.dependent import SERIALIZATION, is_dependent
 from fly_run.devices.gpu.modules import GpuFunction
 
 _TEXT = """
-define i32 @launch(ptr %record, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz, i32 %shared,
-    ptr %stream, ptr %parameters, ptr %extra) nounwind {
-  %before = alloca i64
+%configuration = type { i32, i32, i32, i32, i32, i32, i32, ptr, ptr, i32 }
+define internal i32 @issue(ptr %record, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz,
+    i32 %shared, ptr %stream, ptr %parameters, ptr %extra) nounwind {
+  %configuration = alloca %configuration
+  %attribute = alloca [18 x i32], align 8
   %kernel = load ptr, ptr %record
+  %dependent.at = getelementptr i8, ptr %record, i64 40
+  %dependent = load ptr, ptr %dependent.at
+  %usual = icmp eq ptr %dependent, null
+  br i1 %usual, label %plain, label %early
+plain:
   %launch.at = getelementptr i8, ptr %record, i64 8
   %launch = load ptr, ptr %launch.at
   %status = call i32 %launch(ptr %kernel, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz,
+    i32 %shared, ptr %stream, ptr %parameters, ptr %extra)
+  ret i32 %status
+early:
+  store [18 x i32] zeroinitializer, ptr %attribute
+  store i32 SERIALIZATION, ptr %attribute
+  %value = getelementptr i8, ptr %attribute, i64 8
+  store i32 1, ptr %value
+  %c.1 = insertvalue %configuration zeroinitializer, i32 %x, 0
+  %c.2 = insertvalue %configuration %c.1, i32 %y, 1
+  %c.3 = insertvalue %configuration %c.2, i32 %z, 2
+  %c.4 = insertvalue %configuration %c.3, i32 %bx, 3
+  %c.5 = insertvalue %configuration %c.4, i32 %by, 4
+  %c.6 = insertvalue %configuration %c.5, i32 %bz, 5
+  %c.7 = insertvalue %configuration %c.6, i32 %shared, 6
+  %c.8 = insertvalue %configuration %c.7, ptr %stream, 7
+  %c.9 = insertvalue %configuration %c.8, ptr %attribute, 8
+  %c.10 = insertvalue %configuration %c.9, i32 1, 9
+  store %configuration %c.10, ptr %configuration
+  %early.status = call i32 %dependent(ptr %configuration, ptr %kernel, ptr %parameters, ptr %extra)
+  ret i32 %early.status
+}
+define i32 @launch(ptr %record, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz, i32 %shared,
+    ptr %stream, ptr %parameters, ptr %extra) nounwind {
+  %before = alloca i64
+  %status = call i32 @issue(ptr %record, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz,
     i32 %shared, ptr %stream, ptr %parameters, ptr %extra)
   switch i32 %status, label %done [ i32 101, label %other
                                     i32 201, label %other
@@ -51,12 +85,12 @@ compare:
   br i1 %same, label %done, label %again
 again:
   %set.status = call i32 %set(i64 %context)
-  %again.status = call i32 %launch(ptr %kernel, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz,
+  %again.status = call i32 @issue(ptr %record, i32 %x, i32 %y, i32 %z, i32 %bx, i32 %by, i32 %bz,
     i32 %shared, ptr %stream, ptr %parameters, ptr %extra)
   %restored = call i32 %set(i64 %current)
   ret i32 %again.status
 }
-"""
+""".replace("SERIALIZATION", str(SERIALIZATION))
 
 
 class Launches:
@@ -66,8 +100,18 @@ class Launches:
         driver = context.driver
         self.context, self.functions = context, functions
         roles = [driver.address(role) for role in ("launch", "current", "switch")]
-        record = ctypes.c_uint64 * 5
-        self._records = [record(one.handle, *roles, context.handle) for one in functions]
+        early = driver.dependent_launch()
+        address = 0 if early is None else driver.address(early)
+        record = ctypes.c_uint64 * 6
+        self._records = [
+            record(
+                one.handle,
+                *roles,
+                context.handle,
+                address if is_dependent(one.interface) else 0,
+            )
+            for one in functions
+        ]
         self.kernels = [ctypes.addressof(one) for one in self._records]
 
     def error(self, launch: int, status: int) -> NoReturn:

@@ -17,6 +17,10 @@ from fly_trace.backends.nvidia.atoms import (
     cp_async_commit,
     cp_async_wait,
 )
+from fly_trace.backends.nvidia.dependencies import (
+    griddepcontrol_launch_dependents,
+    griddepcontrol_wait,
+)
 from fly_trace.backends.nvidia.intrinsics import intrinsic, require
 from fly_trace.backends.nvidia.pipelines import (
     Pipeline,
@@ -75,6 +79,8 @@ __all__ = [
     "fence",
     "fence_async",
     "get_cuda_arch",
+    "griddepcontrol_launch_dependents",
+    "griddepcontrol_wait",
     "match_any",
     "mbarrier_arrive",
     "mbarrier_expect",

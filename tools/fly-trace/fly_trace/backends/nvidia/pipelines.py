@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from fly_trace.backends.nvidia.clusters import mapped
 from fly_trace.backends.nvidia.intrinsics import intrinsic, require
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
+from fly_trace.gpu import cluster
 from fly_trace.gpu.device import barrier, thread_idx
 from fly_trace.gpu.immediates import number
 from fly_trace.memory.pointers import Pointer
@@ -83,22 +85,36 @@ def mbarrier_init(mbarrier: Any, arrivals: int) -> None:
     intrinsic(what, "mbarrier.init.shared", operands)
 
 
-def mbarrier_arrive(mbarrier: Any) -> None:
-    """Arrives at an mbarrier. Earlier accesses to memory of this thread are then visible to those
-    that have waited for the phase."""
+def mbarrier_arrive(mbarrier: Any, rank: Any = None) -> None:
+    """Arrives at an mbarrier, with `rank` at the one at the same place in that block of the
+    cluster. Earlier accesses to memory of this thread are then visible to those that have waited
+    for the phase."""
     what = "fx.nvvm.mbarrier_arrive"
-    builder = tracing.kernel(what)
-    operands = [_address(what, mbarrier), builder.constant(1, I32)]
-    intrinsic(what, "mbarrier.arrive.scope.cta.space.cta", operands, "i64")
+    one = tracing.kernel(what).constant(1, I32)
+    _arrive(what, "mbarrier.arrive", mbarrier, one, rank)
 
 
-def mbarrier_expect(mbarrier: Any, nbytes: Any) -> None:
-    """Arrives at an mbarrier, whose phase then also waits for copies of `nbytes` bytes."""
+def mbarrier_expect(mbarrier: Any, nbytes: Any, rank: Any = None) -> None:
+    """Arrives at an mbarrier, whose phase then also waits for copies of `nbytes` bytes. `rank`: see
+    `mbarrier_arrive`."""
     what = "fx.nvvm.mbarrier_expect"
     builder = tracing.kernel(what)
     size = builder.ssa(convert(integer(nbytes, f"the bytes of {what}", I32, U32), I32))
-    operands = [_address(what, mbarrier), size]
-    intrinsic(what, "mbarrier.arrive.expect.tx.scope.cta.space.cta", operands, "i64")
+    _arrive(what, "mbarrier.arrive.expect.tx", mbarrier, size, rank)
+
+
+def _arrive(what: str, name: str, mbarrier: Any, count: ir.Value, rank: Any) -> None:
+    if rank is None:
+        name = f"{name}.scope.{_scope()}.space.cta"
+        intrinsic(what, name, [_address(what, mbarrier), count], "i64")
+        return
+    there = mapped(what, mbarrier_of(what, mbarrier), cluster.in_cluster(what, rank))
+    intrinsic(what, f"{name}.scope.cluster.space.cluster", [there, count])
+
+
+def _scope() -> str:
+    """The threads for which arrivals and waits order memory: in a cluster, all of its blocks'."""
+    return "cta" if cluster.size() == 1 else "cluster"
 
 
 def mbarrier_wait(mbarrier: Any, parity: Any) -> None:
@@ -110,7 +126,7 @@ def mbarrier_wait(mbarrier: Any, parity: Any) -> None:
     phase = builder.ssa(convert(integer(parity, f"the parity of {what}", I32, U32), I32))
     loop = builder.op("scf.while", [], [], {}, regions=2)
     with inside(builder, loop.regions[0].blocks.append()):
-        name = "mbarrier.try.wait.parity.scope.cta.space.cta"
+        name = f"mbarrier.try.wait.parity.scope.{_scope()}.space.cta"
         done = intrinsic(what, name, [address, phase], "i1")
         true = builder.constant(True, BOOL)
         again = builder.one("arith.xori", "i1", done, true)
@@ -136,9 +152,13 @@ class Pipeline:
 
     `count` counts the buffers from 0, on both sides. All threads of the block make a pipeline
     together.
+
+    In a `shared` one the blocks of the cluster fill each other's buffers, by copies with
+    `multicast`: a buffer is free when it is so in every block, `consumers` threads of each of which
+    have released it. Before a block ends, all of them have to be done (`fx.cluster.barrier`).
     """
 
-    def __init__(self, stages: int, consumers: int):
+    def __init__(self, stages: int, consumers: int, shared: bool = False):
         from fly_trace.memory.shared_memory import SharedAllocator
         from fly_trace.memory.structs import Array
 
@@ -149,13 +169,17 @@ class Pipeline:
         self._full: Pointer = content.ptr
         self._empty: Pointer = content.ptr + self.stages
         builder = tracing.kernel(what)
+        self._blocks = cluster.size() if shared else 1
         first: Any = thread_idx.x == 0
         with only_if(builder, builder.ssa(first)):
             for stage in range(self.stages):
                 mbarrier_init(self._full + stage, 1)
-                mbarrier_init(self._empty + stage, consumers)
+                mbarrier_init(self._empty + stage, consumers * self._blocks)
             intrinsic(what, "fence.mbarrier_init.release.cluster", [])
-        barrier()
+        if self._blocks > 1:
+            cluster.barrier()  # of other blocks', too, before they are used
+        else:
+            barrier()
 
     def _place(self, count: Any) -> tuple[Any, Any]:
         """The buffer's number, and the parity of its use."""
@@ -179,4 +203,8 @@ class Pipeline:
     def release(self, count: Any) -> None:
         """The buffer may be filled again."""
         stage, _ = self._place(count)
-        mbarrier_arrive(self._empty + stage)
+        if self._blocks == 1:
+            mbarrier_arrive(self._empty + stage)
+            return
+        for rank in range(self._blocks):
+            mbarrier_arrive(self._empty + stage, rank)

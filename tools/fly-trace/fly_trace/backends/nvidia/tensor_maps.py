@@ -17,6 +17,7 @@ from fly_trace.backends.nvidia.pipelines import mbarrier_of
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue, values_of
 from fly_trace.core.tracing import describe
+from fly_trace.gpu import cluster
 from fly_trace.gpu.immediates import number
 from fly_trace.layouts.layouts import ComposedLayout, Layout, SwizzleType, static
 from fly_trace.layouts.swizzled_tiles import GROUP, swizzled_tile
@@ -25,6 +26,7 @@ from fly_trace.memory.tensors import Tensor
 from fly_trace.memory.view_construction import get_iter, make_view, tensor_of
 from fly_trace.values.conversion import convert, integer
 from fly_trace.values.dtypes import I32, I64, U32, DType
+from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
@@ -77,6 +79,20 @@ class SharedTiles:
         self.elements = _count(layout)
         storage = SharedAllocator().allocate(Array[dtype, self.elements * stages], ALIGNMENT)
         self.base: Pointer = storage.peek().ptr
+
+    def divided(self, layout: Any) -> SharedTiles:
+        """The same memory as smaller tiles, of `layout`: several of them, one behind the other, are
+        one of these tiles, as where a tile is copied in parts of its rows."""
+        made = object.__new__(SharedTiles)
+        made.dtype, made.layout, made.base = self.dtype, layout, self.base
+        made.plain, made.row = _plain(self.dtype, layout)
+        made.elements = _count(layout)
+        if self.elements % made.elements or made.elements * self.dtype.bits % (8 * ALIGNMENT):
+            tracing.refuse(
+                f"tiles of {self.elements} elements can't be divided into such of {made.elements}",
+                f"each has to begin at a multiple of {ALIGNMENT} bytes",
+            )
+        return made
 
     def __getitem__(self, stage: Any) -> Tensor:
         """The tile of a stage."""
@@ -206,16 +222,37 @@ def _coordinate(what: str, source: TensorMap, coordinate: Any) -> list[Any]:
     return [builder.ssa(convert(part, I32)) for part in found]
 
 
-def tma_load(source: Any, coordinate: Any, tile: Any, barrier: Any) -> None:
+def tma_load(source: Any, coordinate: Any, tile: Any, barrier: Any, multicast: Any = None) -> None:
     """Starts to copy the tile at `coordinate` of the tensor to shared memory. One thread does so.
-    The mbarrier `barrier`, which expects `source.nbytes` bytes, tells that it has arrived."""
+    The mbarrier `barrier`, which expects `source.nbytes` bytes, tells that it has arrived.
+
+    `multicast` is an integer with a bit for each block of the cluster that the tile is copied to:
+    to the same place of its shared memory, where the mbarrier at the same place as `barrier` counts
+    the bytes. Each of these blocks has to expect them."""
     what = "fx.nvvm.tma_load"
     found, pointer = _tile(what, source, tile)
     found.access.reads = True
     builder = tracing.kernel(what)
     arrival = mbarrier_of(what, barrier)
     operands = [found.value(builder), pointer.value(builder), arrival.value(builder)]
-    builder.fly_op("fly_nvvm.tma_load", [*operands, *_coordinate(what, found, coordinate)], {})
+    name = "fly_nvvm.tma_load"
+    if multicast is not None:
+        name = "fly_nvvm.tma_multicast"
+        operands.append(_blocks(what, multicast))
+    builder.fly_op(name, [*operands, *_coordinate(what, found, coordinate)], {})
+
+
+def _blocks(what: str, mask: Any) -> Any:
+    """The mask of a multicast, i32."""
+    given = integer(mask, f"the blocks of {what}", I32, U32)
+    known = given.number if isinstance(given, Scalar) else given
+    every = (1 << cluster.size()) - 1
+    if known is not None and not 0 < int(known) <= every:
+        tracing.refuse(
+            f"{what}: multicast={known:#b} does not name blocks of a cluster of {cluster.size()}",
+            "bit i is block i; launch the kernel with cluster=",
+        )
+    return tracing.kernel(what).ssa(convert(given, I32))
 
 
 def tma_store(tile: Any, target: Any, coordinate: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar
 
 from fly_common.record import record
@@ -14,6 +15,8 @@ from fly_opt.passes.target.set_target import target_of
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
+CLUSTER_DIMS = "fly.cluster_dims"
+MOST_BLOCKS = 8  # of a cluster on every GPU that has any (CUDA C++ Programming Guide)
 _KNOWN = "gpu.known_block_size"
 _BLOCK = ("nvvm.reqntid", "nvvm.maxntid")
 
@@ -27,6 +30,7 @@ class KernelAttributes(Pass):
     - `nvvm.reqntid` on kernels with a static block. Others get `nvvm.maxntid`, the most threads
       that a launch may ask for: it bounds the registers of a thread, without which a launch of
       many threads could fail.
+    - `nvvm.cluster_dim`: `fly.cluster_dims` of a kernel; PTX's `.reqnctapercluster`.
     - Parameters that are tensor maps are passed by value.
     - Denormals are preserved, as in NumPy: LLVM's default, stated explicitly.
     """
@@ -43,6 +47,28 @@ class KernelAttributes(Pass):
                     _mark(child.operation, target)
 
 
+def _cluster(function: ir.Operation, target: Target) -> None:
+    """The size of a kernel's clusters, which its launches then have without being told."""
+    from fly_dialect.bindings import ir
+
+    sizes = [int(one) for one in ir.StringAttr(function.attributes[CLUSTER_DIMS]).value.split(",")]
+    del function.attributes[CLUSTER_DIMS]
+    if "sm_90+" not in target.traits:
+        raise refuse(
+            function,
+            f"{target.name} has no clusters of blocks",
+            "launch the kernel without cluster=, or compile it for sm_90a",
+        )
+    if math.prod(sizes) > MOST_BLOCKS:
+        raise refuse(
+            function,
+            f"a cluster of {'×'.join(map(str, sizes))} blocks: {target.name} has at most"
+            f" {MOST_BLOCKS} in one",
+            "launch the kernel with a smaller cluster=",
+        )
+    function.attributes["nvvm.cluster_dim"] = ir.DenseI32ArrayAttr.get(sizes)
+
+
 def _mark(function: ir.Operation, target: Target) -> None:
     from fly_dialect.bindings import ir
 
@@ -51,12 +77,8 @@ def _mark(function: ir.Operation, target: Target) -> None:
     if function.name != "llvm.func" or not len(function.regions[0].blocks):
         return
     attributes = function.attributes
-    if "fly.cluster_dims" in attributes:
-        raise refuse(
-            function,
-            f"launches in clusters of blocks are not supported for {target.name}",
-            "launch the kernel without cluster=",
-        )
+    if CLUSTER_DIMS in attributes:
+        _cluster(function, target)
     if "nvvm.kernel" in attributes:
         if _KNOWN in attributes:  # convert-gpu-to-nvvm makes it a bound only
             attributes["nvvm.reqntid"] = attributes[_KNOWN]

@@ -1,0 +1,142 @@
+"""Times of the options of the product of warp groups on an H200: clusters of blocks that share a
+tile of B, and the last tiles divided among all blocks (stream-K), beside the plan of `matmul`.
+
+    python -m h200.product_options prepare FOLDER           compiles; needs no GPU
+    python -m h200.product_options run FOLDER RESULTS.json  measures
+    python -m h200.product_options table RESULTS.json       prints a table
+
+A row is a product of bf16. Its options take turns in CUDA graphs, as in `h200.products`, and the
+results of each are compared with f64 first.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any
+from unittest.mock import patch
+
+import torch
+
+from h200.products import Product, error, seconds
+
+# Squares; tiles that are a little more than whole waves of 132; few tiles with a long K.
+EXTENTS = (
+    *((edge, edge, edge) for edge in (2048, 3072, 4096, 8192, 16384)),
+    *((3072, 3072, 16384), (4224, 4352, 4096), (2560, 2560, 8192), (512, 512, 65536)),
+)
+OPTIONS = {
+    "cluster 2": {"cluster": 2},
+    "stream": {"stream": True},
+    "cluster 2, stream": {"cluster": 2, "stream": True},
+}
+PLANNED = "as planned"
+
+
+class _Recorded(Exception):
+    """Ends a call before it runs anything."""
+
+
+def _plans(product: Product) -> dict[str, Any]:
+    """The plan that `matmul` has for a product, and its largest tile with each option."""
+    from fly.kernels.gemm.epilogue import Epilogue
+    from fly.kernels.gemm.warpgroup_plans import WarpgroupPlan, warpgroup_plan
+
+    a, b = product.operands(lambda *shape: torch.empty((1, *shape), dtype=torch.bfloat16)[0])
+    planned = warpgroup_plan(a[None], b[None], Epilogue("bf16", 1))
+    plain = WarpgroupPlan("bf16", "bf16", band=planned.band)
+    made = {name: plain._replace(**fields) for name, fields in OPTIONS.items()}
+    return {PLANNED: planned, **made}
+
+
+def prepare(folder: Path) -> None:
+    """Writes an image for each plan, and cases.json."""
+    from fly.call.compiled import Compiled
+    from fly.kernels.gemm.epilogue import Epilogue
+    from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
+
+    folder.mkdir(parents=True, exist_ok=True)
+    rows, files = [], {}
+    with patch.dict(os.environ, FLY_TARGET="sm_90a"):
+        for extents in EXTENTS:
+            product, held = Product("bf16", *extents), {}
+            for name, plan in _plans(product).items():
+                if plan not in files:
+                    seen: list[Compiled] = []
+
+                    def record(self: Any, *_: Any, kept: list[Any] = seen, **__: Any) -> Any:
+                        kept.append(self)
+                        raise _Recorded
+
+                    a = torch.empty(1, 256, 256, dtype=torch.bfloat16)
+                    given = (a, a.transpose(1, 2), a, a, 1.0, 1.0, plan, Epilogue("bf16", 1))
+                    with patch.object(Compiled, "run_viewed", record), suppress(_Recorded):
+                        warpgroup_gemm(*given)
+                    files[plan] = f"{len(files)}.image"
+                    seen[0].save(folder / files[plan])
+                held[name] = files[plan]
+            rows.append({"extents": extents, "files": held})
+    (folder / "cases.json").write_text(json.dumps(rows, indent=1))
+    print(len(files), "kernels")
+
+
+def measure(folder: Path) -> list[dict[str, Any]]:
+    """A row for each product: the greatest error and the rates of each option."""
+    from fly.call.loading import load
+
+    torch.manual_seed(0)
+    rows = []
+    for case in json.loads((folder / "cases.json").read_text()):
+        rows.append(_measured(case, load, folder))
+        print(rows[-1], flush=True)
+        torch.cuda.empty_cache()
+    return rows
+
+
+def _measured(case: dict[str, Any], load: Any, folder: Path) -> dict[str, Any]:
+    product = Product("bf16", *case["extents"])
+    a, b = product.operands(lambda *shape: torch.randn(shape, device="cuda").bfloat16())
+    given = (a[None], b[None], a[None], a[None], 1.0, 1.0)
+    images = {name: load(str(folder / file)) for name, file in case["files"].items()}
+    ways = {name: lambda image=image: image(*given) for name, image in images.items()}
+    errors = {name: error(product, [a, b], way()) for name, way in ways.items()}
+    found: dict[str, Any] = {"name": product.name, "errors": errors}
+    for name, times in seconds({**ways, "cuBLAS": lambda: torch.mm(a, b)}).items():
+        low, _, high = quantiles(times, n=4)
+        found[name] = [product.flops / t / 1e12 for t in (median(times), high, low)]
+    return found
+
+
+def table(document: dict[str, Any]) -> str:
+    """The medians, as Markdown."""
+    names = [PLANNED, *OPTIONS, "cuBLAS"]
+    lines = [f"{', '.join(document['about'].values())}. TFLOP/s: medians.\n\n"]
+    lines += [f"| product | {' | '.join(names)} |\n", f"|---|{'---:|' * len(names)}\n"]
+    for row in document["rows"]:
+        rates = (f"{row[name][0]:,.0f}" for name in names)
+        lines.append(f"| {row['name']} | {' | '.join(rates)} |\n")
+    return "".join(lines)
+
+
+def main(words: list[str]) -> int:
+    match words:
+        case ["prepare", folder]:
+            prepare(Path(folder))
+        case ["run", folder, results]:
+            about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
+            document = {"about": about, "rows": measure(Path(folder))}
+            Path(results).write_text(json.dumps(document, indent=1) + "\n")
+        case ["table", results]:
+            print(table(json.loads(Path(results).read_text())))
+        case _:
+            print(__doc__, file=sys.stderr)
+            return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
