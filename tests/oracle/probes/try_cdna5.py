@@ -44,7 +44,8 @@ def _scalars() -> list[Probe]:
                 text = f"v_dot4_i32_iu8 v8, {sources}{signs}{clamp}"
                 probes.append(Probe(text, ("32",) * 3))
     for sources in ("v2, v4", "s24, v4", "v2, s26"):
-        probes.append(Probe(f"v_pk_lshlrev_b16 v8, {sources}", ("32",) * 2))
+        for name in ("v_pk_lshlrev_b16", "v_pk_lshrrev_b16", "v_pk_sub_i16"):
+            probes.append(Probe(f"{name} v8, {sources}", ("32",) * 2))
     literal = "0x3ff123456789abcd"
     for first in ("v[2:3]", "s[24:25]"):
         for text in (
