@@ -28,8 +28,8 @@ def alone() -> list[Probe]:
 
 
 # Scalar registers in place of any sources.
-THREE = ("v2, v4, v6", "s24, v4, v6", "v2, s26, v6", "v2, v4, s26", "s24, s24, v6", "v2, s26, s26")
-THREE = (*THREE, "s24, v4, s24")
+THREE = ("v2, v4, v6", "s24, v4, v6", "v2, s26, v6", "v2, v4, s26", "s24, s26, v6", "v2, s26, s24")
+THREE = (*THREE, "s24, v4, s26")
 
 
 def _scalars() -> list[Probe]:
@@ -37,7 +37,8 @@ def _scalars() -> list[Probe]:
     The dot products' probes differ in the signs of bytes, and in saturation."""
     probes = []
     for sources in THREE:
-        probes.append(Probe(f"v_bitop3_b16 v8, {sources} bitop3:0xa6", ("32",) * 3))
+        for bits in (0xA6, 0x59):  # each row of the table once set, once clear
+            probes.append(Probe(f"v_bitop3_b16 v8, {sources} bitop3:{bits:#x}", ("32",) * 3))
         for clamp in ("", " clamp"):
             probes.append(Probe(f"v_dot4_u32_u8 v8, {sources}{clamp}", ("32",) * 3))
             for signs in ("", " neg_lo:[1,1,0]", " neg_lo:[1,0,0]", " neg_lo:[0,1,0]"):
