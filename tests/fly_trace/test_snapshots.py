@@ -10,7 +10,9 @@ from fly_trace.effects import snapshots
 from fly_trace.effects.snapshots import FEW, Origin, Snapshot
 
 
-@pytest.mark.parametrize("function", [fx.Int32, fx.Vector, fx.gpu.barrier], ids=str)
+@pytest.mark.parametrize(
+    "function", [fx.Int32, fx.Vector, fx.gpu.barrier], ids=("type", "class", "function")
+)
 def test_the_languages_own_code_is_not_searched(
     function: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
