@@ -75,6 +75,7 @@ RIGHT = [
     ("fly_rocdl.get_buffer_rsrc", "buffer", "", "!llvm.ptr<8>"),
     ("fly_nvvm.make_tensor_map", "rows", "", MAP),
     ("fly_nvvm.tma_load", "map, at_tile, mbarrier, row, row", "", ""),
+    ("fly_nvvm.tma_multicast", "map, at_tile, mbarrier, row, row, row", "", ""),
     ("fly_nvvm.tma_store", "map, at_tile, row, row", "", ""),
     ("fly_nvvm.wgmma_wait", "sums", "{pending = 1 : i32}", "vector<64xf32>"),
     ("make_ptr", "p, short, j, i", "", BUFFER_PTR),
@@ -146,6 +147,13 @@ WRONG = [
         "",
         "",
         "the coordinate has 2 integers of 32 bits, not ['i32']",
+    ),
+    (
+        "fly_nvvm.tma_multicast",
+        "map, at_tile, mbarrier, l, row, row",
+        "",
+        "",
+        "operand #3 must be a mask of 32 bits",
     ),
     ("fly_nvvm.tma_store", "map, buffer, row, row", "", "", "operand #1 must be a ptr to f16"),
     (

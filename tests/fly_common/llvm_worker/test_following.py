@@ -144,17 +144,20 @@ def test_threads_with_what_follows(started: list[str]) -> None:
 
 
 def test_the_heap_stays_between_requests(started: list[str]) -> None:
-    """Page faults of the same request, again and again; it takes more than a hundred if the memory
-    was given back to the system."""
+    """Page faults of the same request, again and again; each takes more than a hundred if the memory
+    was given back to the system. The kernel takes pages back too, if others need memory: one of
+    three attempts must be without that."""
     both(KERNEL)
 
     def faults() -> int:
         with open(f"/proc/{worker().pid}/stat") as file:
             return int(file.read().rpartition(")")[2].split()[7])
 
-    for _ in range(3):
-        both(KERNEL)
-    before = faults()
-    for _ in range(5):
-        both(KERNEL)
-    assert faults() - before < 5 * 50
+    def of_five() -> int:
+        before = faults()
+        for _ in range(5):
+            both(KERNEL)
+        return faults() - before
+
+    of_five()
+    assert min(of_five() for _ in range(3)) < 5 * 50
