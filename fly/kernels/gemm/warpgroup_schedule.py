@@ -48,7 +48,7 @@ class Schedule:
         each = fx.ceildiv(self.steps, plan.splits)
         first = part % plan.splits * each
         last = fx.min(first + each, self.steps)
-        row, column = banded(number, self.down, self.across, plan)
+        row, column = of_cluster(number, self.down, self.across, plan)
         batch = part // plan.splits
         return Place(part, batch, batch, row, column, first, last, self.rows), state
 
@@ -115,7 +115,7 @@ class Groups:
             group, start = group + 1, end
             end = self.offsets[group]
         down = fx.ceildiv(end - start, self.plan.rows)
-        row, column = banded(number - before, down, self.across, self.plan)
+        row, column = of_cluster(number - before, down, self.across, self.plan)
         made = Place(0, 0, group, start + row, column, first, last, end, slot)
         return made, (group, start, before)
 
@@ -131,9 +131,14 @@ class Groups:
         )
 
 
+def of_cluster(number, down, across, plan):
+    """As `banded`, of the tiles of clusters: those of a cluster's blocks are below one another."""
+    row, column = banded(number, down, across, plan)
+    return row * plan.cluster + fx.cluster.rank() * plan.rows, column
+
+
 def banded(number, down, across, plan):
     """The row and the column of a tile of `down` × `across`, in columns of a few rows."""
     band, inside = divmod(number, plan.band * across)
     column, row = divmod(inside, fx.min(down - band * plan.band, plan.band))
-    row = (band * plan.band + row) * plan.cluster + fx.cluster.rank()
-    return row * plan.rows, column * plan.columns
+    return (band * plan.band + row) * plan.rows, column * plan.columns

@@ -13,7 +13,7 @@ from __future__ import annotations
 import fly
 import fly.expr as fx
 from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS
-from fly.kernels.gemm.warpgroup_schedule import Groups, Place, Schedule, banded
+from fly.kernels.gemm.warpgroup_schedule import Groups, Place, Schedule, of_cluster
 
 LEAST = 8  # steps along K that a block takes of tiles that are divided
 VECTOR = 4  # sums that a thread moves together
@@ -56,7 +56,7 @@ class Stream(Schedule):
         batch, tile = divmod(
             fx.where(is_whole, number, self.whole + divided), self.down * self.across
         )
-        row, column = banded(tile, self.down, self.across, plan)
+        row, column = of_cluster(tile, self.down, self.across, plan)
         # The cluster that has the tile's first step.
         giver = fx.Int32(((begin + 1) * self.takers - 1) // fx.max(self.total, fx.Int64(1)))
         made = Place(batch, batch, batch, row, column, first, last, self.rows, giver=giver)
