@@ -3,8 +3,9 @@
 No property of LLVM IR tells where such a pass strikes, since LLVM forms much of what it needs
 later. The machine code is checked instead, in two steps. The output of an ordinary run is searched
 for instructions without which the pass cannot have struck, which takes microseconds. Only if they
-are there, llc runs once more up to the pass, and the MIR decides. Where the pass would strike,
-code generation resumes after it. All other modules keep the bytes that llc gives.
+are there, llc runs once more up to the pass, and for some passes to its end as well, and the MIR
+decides. Where the pass would strike, code generation resumes after it, or starts again with llc's
+option to leave it out. All other modules keep the bytes that llc gives.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ class Defect:
 
     `possible` refers to a function of llc's output, what that is ("obj", "asm" or "mir") and the
     processor. It returns False only if the pass has not struck. `strikes` refers to a function of
-    the MIR before the pass, which returns whether the pass may strike.
+    the MIR before the pass, which returns whether the pass may strike. If that is not enough to
+    know, `struck` refers to one of the MIR before and after it, which returns whether it has.
+    `option` is llc's option to leave the pass out, if there is one.
     """
 
     machine_pass: str
@@ -39,6 +42,8 @@ class Defect:
     issue: str
     possible: str
     strikes: str
+    struck: str | None = None
+    option: str | None = None
 
 
 def avoid(
@@ -48,8 +53,8 @@ def avoid(
     stop: Point | None,
     generate: Callable[[Source, str, Point | None], Run],
 ) -> Run:
-    """Returns `done`, llc's run for these arguments, or one without the passes that strike.
-    `generate` runs llc.
+    """Returns `done`, llc's run for these arguments, or one without the passes that strike, which
+    are listed in the pipeline's order. `generate` runs llc.
 
     Raises InputError if llc cannot leave such a pass out for this module.
     """
@@ -59,9 +64,11 @@ def avoid(
         mir = generate(source, "mir", Point("before", defect.machine_pass)).output
         if mir is not None and not _resolved(defect.strikes)(mir):
             continue
-        again = None
-        if mir is not None:
-            again = generate(source.at(Point("after", defect.machine_pass), mir), emit, stop)
+        if mir is not None and defect.struck:
+            after = generate(source, "mir", Point("after", defect.machine_pass)).output
+            if after is not None and not _resolved(defect.struck)(mir, after):
+                continue
+        source, again = _left_out(defect, source, mir, emit, stop, generate)
         if again is None or again.output is None:
             raise InputError(
                 f"LLVM's {defect.machine_pass} generates wrong code for this module, and llc can't "
@@ -72,6 +79,27 @@ def avoid(
         left_out = (*done.left_out, defect.machine_pass)
         done = replace(again, stderr=done.stderr, left_out=left_out)
     return done
+
+
+def _left_out(
+    defect: Defect,
+    source: Source,
+    mir: bytes | None,
+    emit: str,
+    stop: Point | None,
+    generate: Callable[[Source, str, Point | None], Run],
+) -> tuple[Source, Run | None]:
+    """Runs llc without a pass. `mir` is the module before it. Returns what llc started from, too:
+    the passes that follow may have defects as well."""
+    # llc does not find a place beside a pass that it leaves out itself.
+    ends = [point.machine_pass for point in (source.resume, stop) if point]
+    if defect.option and defect.machine_pass not in ends:
+        other = replace(source, flags=(*source.flags, defect.option))
+        return other, generate(other, emit, stop)
+    if mir is None:
+        return source, None
+    other = source.at(Point("after", defect.machine_pass), mir)
+    return other, generate(other, emit, stop)
 
 
 def _may_have_struck(

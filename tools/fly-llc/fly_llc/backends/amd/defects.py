@@ -10,6 +10,9 @@ because inactive lanes are zero in V_CMP's result. It does not consider that the
 be read: by the S_CSELECT of a `select` with the branch's condition, before the branch or in a later
 block.
 
+`machine-sink` (pull requests 178314, 178627 and 182162) moves instructions that read other lanes
+behind divergent branches: see `sinking`.
+
 `structurizecfg` (pull request 183792) hoists values to paths on which they are wrong: see
 `hoisting`.
 """
@@ -18,10 +21,20 @@ from __future__ import annotations
 
 import re
 
+from fly_llc.backends.amd.code import sections
 from fly_llc.codegen.defects import Defect
 from fly_llc.codegen.ir_defects import IRDefect
 
 DEFECTS = (
+    Defect(
+        machine_pass="machine-sink",
+        fixed=23,
+        issue="https://github.com/llvm/llvm-project/pull/178314",
+        possible="fly_llc.backends.amd.sinking:reads_other_lanes",
+        strikes="fly_llc.backends.amd.sinking:may_be_moved",
+        struck="fly_llc.backends.amd.sinking:were_moved",
+        option="-disable-machine-sink",
+    ),
     Defect(
         machine_pass="si-pre-emit-peephole",
         fixed=24,
@@ -40,8 +53,6 @@ IR_DEFECTS = (
         mended="fly_llc.backends.amd.hoisting:frozen",
     ),
 )
-
-SHF_EXECINSTR = 4
 
 # By the processors' names: the upper byte of S_CSELECT_B32 and S_CSELECT_B64, and the third bytes
 # of S_CBRANCH_VCCZ and S_CBRANCH_VCCNZ, whose upper byte is 0xBF (SOP2 and SOPP in the ISA guides).
@@ -73,15 +84,8 @@ def has_branch_and_select(output: bytes, kind: str, cpu: str) -> bool:
     _, select, branch = known
     return any(
         select in code[3::4] and any(match.start() % 4 == 2 for match in re.finditer(branch, code))
-        for code in _code(output)
+        for code in sections(output)
     )
-
-
-def _code(obj: bytes) -> list[bytes]:
-    """Returns the contents of the sections with instructions."""
-    from fly_image.elf import Elf
-
-    return [section.data for section in Elf.parse(obj).sections if section.flags & SHF_EXECINSTR]
 
 
 def and_sets_scc(mir: bytes) -> bool:
