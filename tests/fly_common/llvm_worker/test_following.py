@@ -144,9 +144,9 @@ def test_threads_with_what_follows(started: list[str]) -> None:
 
 
 def test_the_heap_stays_between_requests(started: list[str]) -> None:
-    """Page faults of the same request, again and again; each takes more than a hundred if the memory
-    was given back to the system. The kernel takes pages back too, if others need memory: one of
-    three attempts must be without that."""
+    """Page faults of the same request, again and again; each takes more than a hundred if the
+    memory was given back to the system. The kernel takes pages back too, if others need memory: one
+    of three attempts must be without that."""
     both(KERNEL)
 
     def faults() -> int:
