@@ -16,6 +16,7 @@ from fly_llc.insertion import native
 import fly
 import fly.expr as fx
 
+from . import test_sinking
 from .woven import CASES, ir
 
 HERE = Path(__file__).parent
@@ -72,6 +73,23 @@ def test_in_process_where_no_filter_can_be(built, small):
         compile(small().encode(), Options(insert=insert))
     made = compile(small().encode(), Options("asm", insert=insert, in_process=True))
     assert made.count(b"s_nop 0") == 2
+
+
+def test_beside_a_pass_that_is_left_out(built):
+    source = test_sinking.source(test_sinking.CASES[0])
+    plain = compile(source, Options("asm")).count(b"s_nop 0")
+
+    def made(place, in_process):
+        insert = (f"{place}={built('sled')}:{SLED}",)
+        return compile(source, Options("asm", insert=insert, in_process=in_process))
+
+    for asm in (made("post-isel", False), made("post-isel", True), made("pre-emit", True)):
+        assert asm.count(b"s_nop 0") == plain + 2
+        assert asm.index(b"v_wmma") < asm.index(b"v_cmpx")
+    assert made("after:machine-sink", False).count(b"s_nop 0") == plain + 2
+    with pytest.raises(InputError, match="machine-sink generates wrong code") as caught:
+        made("after:machine-sink", True)
+    assert "without --in-process" in (caught.value.hint or "")
 
 
 def test_both_kinds_of_insertion_together(built, small):

@@ -91,6 +91,13 @@ def _left_out(
 ) -> tuple[Source, Run | None]:
     """Runs llc without a pass. `mir` is the module before it. Returns what llc started from, too:
     the passes that follow may have defects as well."""
+    if any(flag.startswith(f"-fly-insert={defect.machine_pass}=") for flag in source.flags):
+        raise InputError(
+            f"LLVM's {defect.machine_pass} generates wrong code for this module, and can't be left "
+            "out with a native pass after it in llc's process",
+            place=Place(source.name),
+            hint="without --in-process, a native pass runs as a filter",
+        )
     # llc does not find a place beside a pass that it leaves out itself.
     ends = [point.machine_pass for point in (source.resume, stop) if point]
     if defect.option and defect.machine_pass not in ends:
