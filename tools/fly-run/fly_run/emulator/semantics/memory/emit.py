@@ -57,7 +57,7 @@ def emit_memory(operation: Operation, name: str) -> Handler:
     else:
         assert isinstance(detail, Atomic)
         if operation.form != "buffer":
-            _collect(handler, operation.form, variant, detail.size)
+            _collect(handler, operation.form, variant, detail.size, mask)
         _resolve(handler, operation.form, detail.size, WRITES | ALIGNED)
         handler.for_lanes(mask, lambda lane: atomic_lane(handler, detail, lane, operation.form))
     handler.branch(done)
@@ -69,7 +69,7 @@ def emit_memory(operation: Operation, name: str) -> Handler:
 def _listed(h: Handler, form: str, variant: str, access: Access, mask: Value) -> None:
     """The general path: any addresses, through the ADDRESS list."""
     if form != "buffer":
-        _collect(h, form, variant, access.size)
+        _collect(h, form, variant, access.size, mask)
     _resolve(h, form, access.size, WRITES if access.kind == "store" else 0)
     if access.kind == "load" and access.size >= 4:
         gather(h, access)
@@ -280,7 +280,7 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
     return slow
 
 
-def _collect(h: Handler, form: str, variant: str, size: int) -> None:
+def _collect(h: Handler, form: str, variant: str, size: int, mask: Value) -> None:
     """Writes the lanes' addresses, up to the last active one's, to the ADDRESS list. Those in LDS
     and in private memory are 32 bits wide, and their sums wrap."""
     low, high = _low_and_high(h, form, variant)
@@ -290,7 +290,7 @@ def _collect(h: Handler, form: str, variant: str, size: int) -> None:
         base = base.trunc("i32")
     if form == "scratch":
         base = h.operand(2).load("i32") + base
-    list_of, last = h.wave.at(state.ADDRESS), last_lane(h, h.exec_mask())
+    list_of, last = h.wave.at(state.ADDRESS), last_lane(h, mask)
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
         (first,) = carried
