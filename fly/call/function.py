@@ -103,10 +103,8 @@ class JitFunction(_Fast, HostFunction):
                     return results
         from fly.call import arguments as reading
 
-        reading.check_missing(self.function, arguments, named)
         chosen = calls.chain if calls is not None else self._chain(None)
-        types, viewed = reading.read(self.function, arguments, named, self._shapes_for(chosen))
-        compiled, identity = self._compiled(types, chosen)
+        compiled, identity, viewed = self._compiled_for(arguments, named, chosen)
         # What was compiled while the function changed is not what `calls` stands for.
         if key is not None and calls is not None and calls.dependencies is self._dependencies:
             calls.keep(key, compiled, identity)
@@ -133,10 +131,7 @@ class JitFunction(_Fast, HostFunction):
 
         from fly.call import arguments as reading
 
-        reading.check_missing(self.function, arguments, named)
-        chosen = self._chain(None)
-        types, viewed = reading.read(self.function, arguments, named, self._shapes_for(chosen))
-        compiled, _ = self._compiled(types, chosen)
+        compiled, _, viewed = self._compiled_for(arguments, named, self._chain(None))
         given = reading.Reader(self.function).originals(arguments, named, viewed)
         compiled.check(given, viewed)
         try:
@@ -179,6 +174,16 @@ class JitFunction(_Fast, HostFunction):
             chosen = self._chain(None)
         reader = Reader(self.function, self._shapes_for(chosen))
         return KnownCalls(found, environment, chosen, reader, variables=variables)
+
+    def _compiled_for(
+        self, arguments: tuple[Any, ...], named: dict[str, Any], chosen: Chain
+    ) -> tuple[Compiled, tuple[str, ...], dict[str, Any]]:
+        """A call's code, the identity of the chain that made it, and the arguments' values."""
+        from fly.call import arguments as reading
+
+        reading.check_missing(self.function, arguments, named)
+        types, viewed = reading.read(self.function, arguments, named, self._shapes_for(chosen))
+        return *self._compiled(types, chosen), viewed
 
     def _shapes_for(self, chosen: Chain) -> Shapes | None:
         """What code that this chain makes is specialized for."""
@@ -225,8 +230,7 @@ class JitFunction(_Fast, HostFunction):
         elif arguments or named:
             from fly.call import arguments as reading
 
-            shapes = self._shapes_for(chosen)
-            given, _ = reading.read(self.function, arguments, named, shapes)
+            given, _ = reading.read(self.function, arguments, named, self._shapes_for(chosen))
         return self._compiled(given, chosen)[0]
 
     def compile_types(

@@ -13,7 +13,7 @@ from fly_trace.effects.snapshots import FEW, Origin, Snapshot
     "function", [fx.Int32, fx.Vector, fx.gpu.barrier], ids=("type", "class", "function")
 )
 def test_the_languages_own_code_is_not_searched(function: Any) -> None:
-    """`fx.Int32` would lead to 1,500 functions and classes of the language, which are more than
+    """`fx.Int32` would lead to most functions and classes of the language, which are more than
     there are objects: these would all be compared."""
     held: list[list[int]] = [[number] for number in range(FEW + 1)]
     made = Snapshot(Origin.OUTSIDE)

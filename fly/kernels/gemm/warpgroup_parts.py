@@ -28,7 +28,7 @@ def put(sums, parts, slot, consumer):
     count = fx.size(sums)
     to = _place(parts, slot, consumer, count)
     for i in fx.range_constexpr(0, count, VECTOR):
-        fx.copy(_wide(), _some(fx.get_iter(sums), i), _some(to, i * THREADS))
+        fx.copy(wide(), _some(fx.get_iter(sums), i), _some(to, i * THREADS))
 
 
 def _place(parts, slot, consumer, count):
@@ -41,7 +41,8 @@ def _some(start, first):
     return fx.make_view(start + first, fx.make_layout(VECTOR, 1))
 
 
-def _wide():
+def wide():
+    """The copy of so many numbers."""
     return fx.make_copy_atom(fx.UniversalCopy128b(), fx.Float32)
 
 
@@ -72,7 +73,7 @@ def finish_kernel(
             held = fx.make_fragment_like(sums)
             start = _place(parts, slot(block), consumer, plan.held) + piece * (count * THREADS)
             for i in fx.range_constexpr(0, count, VECTOR):
-                fx.copy(_wide(), _some(start, i * THREADS), _some(fx.get_iter(held), i))
+                fx.copy(wide(), _some(start, i * THREADS), _some(fx.get_iter(held), i))
             sums.store(sums.load() + held.load())
         number = schedule.whole * plan.blocks + left
         place, _ = schedule.tile(number, schedule.start, 0, schedule.steps, -1)

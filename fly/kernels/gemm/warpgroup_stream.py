@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
+from fly.kernels.gemm.warpgroup_parts import VECTOR, wide
 from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS
 from fly.kernels.gemm.warpgroup_schedule import Groups, Place, Schedule, of_cluster
 
 LEAST = 8  # steps along K that a block takes of tiles that are divided
-VECTOR = 4  # sums that a thread moves together
 CLEARED = 256  # threads
 
 
@@ -107,7 +107,7 @@ class Exchange:
             fx.get_iter(sums), fx.make_layout((VECTOR, count // VECTOR), (1, VECTOR))
         )
         cluster = fx.cluster.idx.x
-        fx.copy(atom(), own, self.room(cluster, count))
+        fx.copy(wide(), own, self.room(cluster, count))
         self.meet()
         if fx.thread_idx.x % THREADS == 0:
             fx.memory_fence("release")
@@ -127,13 +127,9 @@ class Exchange:
                 held = fx.make_rmem_tensor(fx.make_layout((VECTOR, 4), (1, VECTOR)), fx.Float32)
                 some = fx.make_layout((VECTOR, 4), (1, VECTOR * THREADS))
                 at = fx.get_iter(room) + first * VECTOR * THREADS
-                fx.copy(atom(), fx.make_view(at, some), held)
+                fx.copy(wide(), fx.make_view(at, some), held)
                 mine = fx.make_view(fx.get_iter(sums) + first * VECTOR, fx.get_layout(held))
                 mine.store(mine.load() + held.load())
-
-
-def atom():
-    return fx.make_copy_atom(fx.UniversalCopy128b(), fx.Float32)
 
 
 @fly.kernel

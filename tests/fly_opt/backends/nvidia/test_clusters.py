@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 import pytest
-from fly_common.cuda_toolkit import find_optional
 from fly_image.nvidia import cubin, entries, ptx_image
 from fly_link.linker import link
 
@@ -97,6 +96,5 @@ def test_what_ptx_says(text: str):
     assert said({one.name: one for one in entries.entries(declared)}) == EXPECTED
 
 
-@pytest.mark.skipif(find_optional("ptxas") is None, reason="ptxas is not installed")
 def test_what_a_cubin_says(text: str):
     assert said(cubin.read(link([text.encode()])).kernels) == EXPECTED
