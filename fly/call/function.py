@@ -6,7 +6,6 @@ store, or made by tracing and running the chain) â†’ binding of the arguments â†
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Mapping
 from hashlib import sha256
@@ -32,7 +31,7 @@ from fly.call.known_calls import MOST_KEPT, VARIABLES, KnownCalls, environment_n
 from fly.call.specialisation import Shapes
 from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
-from fly.chains.chain import Chain, Prefetch, make_chain
+from fly.chains.chain import Chain, Prefetch, kept_tuned_chain, tuned_chain
 from fly.chains.tuning import Tuning
 from fly.dependencies.hashing import DependencyHash, dependency_hash
 
@@ -302,10 +301,10 @@ class JitFunction(_Fast, HostFunction):
             return own
         plugins = self.options.get("plugins", ())
         if not plugins and not requested():
-            return _tuned_chain(*self._choice(target, backend))
+            return kept_tuned_chain(*self._choice(target, backend))
         from fly.chains.plugins import with_plugins
 
-        return with_plugins(plugins, lambda: _made_chain(*self._choice(target, backend)))
+        return with_plugins(plugins, lambda: tuned_chain(*self._choice(target, backend)))
 
     def _choice(self, target: str | None, backend: str | None) -> tuple[str, str, Tuning]:
         """Returns the target, the backend and the tuning."""
@@ -393,13 +392,3 @@ class JitFunction(_Fast, HostFunction):
         from fly_trace.session.trace import trace_function
 
         return trace_function(self, given, target=target).encode()
-
-
-@functools.lru_cache(maxsize=64)
-def _tuned_chain(target: str, backend: str, chosen: Tuning) -> Chain:
-    return _made_chain(target, backend, chosen)
-
-
-def _made_chain(target: str, backend: str, chosen: Tuning) -> Chain:
-    fields = chosen.opt_py_fields(), chosen.llc_fields()
-    return make_chain(target, backend, chosen.opt_words(), *fields)

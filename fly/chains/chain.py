@@ -28,6 +28,8 @@ from fly.chains.stage import Stage
 if TYPE_CHECKING:
     from fly_plugin.activation import Active
 
+    from fly.chains.tuning import Tuning
+
 SOURCE_SUFFIX = ".mlir"  # the suffix of a chain's input
 
 
@@ -159,6 +161,18 @@ def make_chain(
         stages.link(dict(link), *of),
     ]
     return Chain(choice.target, tuple(made), choice.backend.name)
+
+
+def tuned_chain(target: str, backend: str, tuning: Tuning) -> Chain:
+    """The chain of built-in stages with what `tuning` says of LLVM."""
+    fields = tuning.opt_py_fields(), tuning.llc_fields()
+    return make_chain(target, backend, tuning.opt_words(), *fields)
+
+
+@functools.lru_cache(maxsize=64)
+def kept_tuned_chain(target: str, backend: str, tuning: Tuning) -> Chain:
+    """As `tuned_chain`, the same object for the same arguments."""
+    return tuned_chain(target, backend, tuning)
 
 
 def run(
