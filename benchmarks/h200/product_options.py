@@ -1,5 +1,6 @@
 """Times of the options of the product of warp groups on an H200: clusters of blocks that share a
-tile of B, and the last tiles divided among all blocks (stream-K), beside the plan of `matmul`.
+tile of B, the last tiles divided among all blocks (stream-K), and dependent launches, beside the
+plan of `matmul`.
 
     python -m h200.product_options prepare FOLDER           compiles; needs no GPU
     python -m h200.product_options run FOLDER RESULTS.json  measures
@@ -33,6 +34,7 @@ OPTIONS = {
     "cluster 2": {"cluster": 2},
     "stream": {"stream": True},
     "cluster 2, stream": {"cluster": 2, "stream": True},
+    "dependent": {"dependent": True},
 }
 PLANNED = "as planned"
 

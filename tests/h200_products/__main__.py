@@ -72,6 +72,14 @@ def plans() -> Iterator[tuple[Any, Any]]:
     yield plan("f32", "f32", cluster=2), Epilogue("f32", 1)
     yield plan("f8E4M3FN", "bf16", cluster=2, stream=True), Epilogue("bf16", 1)
     yield plan("bf16", "f32", cluster=2, splits=3), Epilogue("bf16", 1, True, True, True, "gelu")
+    # Kernels that begin while the launch before ends: torch's, and the one before of `run`.
+    for tile in TILES:
+        for cluster in (1, 2):
+            options = {"cluster": cluster, "stream": cluster == 2, "dependent": True}
+            yield plan("bf16", "bf16", *tile, **options), Epilogue("bf16", 1)
+    all_of_it = Epilogue("bf16", 1, True, True, True, "silu")
+    yield plan("bf16", "bf16", pad_a=True, tma_store=False, dependent=True), all_of_it
+    yield plan("bf16", "f32", splits=3, dependent=True), all_of_it
 
 
 class _Recorded(Exception):

@@ -56,6 +56,9 @@ def warpgroup_gemm_kernel(
     ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS, shared=plan.cluster > 1)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
     extents = batches, m, n, k
+    if plan.dependent:  # what is above overlaps with the end of the launch before
+        fx.nvvm.griddepcontrol_launch_dependents()
+        fx.nvvm.griddepcontrol_wait()
     schedule = schedule_of(extents, plan, offsets)
     state = schedule.start
     part, every = fx.cluster.rank(), None if plan.cluster == 1 else (1 << plan.cluster) - 1

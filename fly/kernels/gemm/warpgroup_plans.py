@@ -49,7 +49,8 @@ class WarpgroupPlan(NamedTuple):
     of rows of A are multiplied by different matrices. least: the least steps along K of a part of
     their last tiles, or 0 if these are not divided. cluster: the blocks of a cluster, whose tiles
     are below one another: each copies a part of B's tile to all of them. stream: the last tiles,
-    too few for all blocks, are divided among them (`warpgroup_stream`)."""
+    too few for all blocks, are divided among them (`warpgroup_stream`). dependent: the kernel
+    begins while the launch before it ends (programmatic dependent launch)."""
 
     element: str
     out: str
@@ -68,6 +69,7 @@ class WarpgroupPlan(NamedTuple):
     least: int = 0
     cluster: int = 1
     stream: bool = False
+    dependent: bool = False
 
     @property
     def stages(self) -> int:
