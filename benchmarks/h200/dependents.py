@@ -5,8 +5,8 @@ before wrote, launched dependently and as usual.
     python -m h200.dependents run FOLDER RESULTS.json  measures
     python -m h200.dependents table RESULTS.json       writes the section of results/h200.md
 
-Results are compared with torch's first. "In a graph" is a CUDA graph of the chain, "in a stream" a
-call that launches its kernels one by one.
+Results are compared with torch's first. The chain is a CUDA graph, that launches by a host program
+do not add to the times.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from typing import Any
 
 import torch
 
-from h200.chained import LINKS, chain
+from h200.chained import EARLY, LATE, LINKS, USUAL, chain
 from h200.sections import commands
 
 HEAD = "## Dependent launches\n"
 SIZES = tuple(1 << bits for bits in (12, 16, 18, 20, 22, 24))
-WAYS = {"usual": False, "dependent": True}
+WAYS = (USUAL, EARLY, LATE)
 CALLS, REPEATS = 5, 40
 
 
 def prepare(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, dependent in WAYS.items():
-        chain.compile(target="sm_90a", dependent=dependent).save(folder / f"{name}.image")
+    for way in WAYS:
+        chain.compile(target="sm_90a", way=way).save(folder / f"{way}.image")
     (folder / "cases.json").write_text(json.dumps({"sizes": SIZES}))
 
 
@@ -48,7 +48,7 @@ def check(call: Callable[..., Any], n: int) -> None:
 
 
 def measure(folder: Path) -> list[dict[str, Any]]:
-    """For each size and way: µs of a launch, median and quartiles, in a graph and in a stream."""
+    """For each size and way: µs of a launch, median and quartiles."""
     from fly.call.loading import load
 
     calls = {name: load(str(folder / f"{name}.image")) for name in WAYS}
@@ -62,9 +62,7 @@ def measure(folder: Path) -> list[dict[str, Any]]:
         w = torch.full_like(x, 0.5)
         ways: dict[str, Callable[[], Any]] = {}
         for name, call in calls.items():
-            bound = partial(call, x, w, y)
-            ways[f"{name}, graph"] = _graph(bound).replay
-            ways[f"{name}, stream"] = bound
+            ways[name] = _graph(partial(call, x, w, y)).replay
         found: dict[str, Any] = {"elements": n}
         for name, times in _seconds(ways).items():
             low, middle, high = quantiles(times, n=4)
@@ -103,24 +101,21 @@ def _seconds(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
 def table(document: dict[str, Any]) -> str:
     """The rows, as Markdown."""
     about = ", ".join(document["about"].values())
-    ways = [f"{name}, {where}" for where in ("graph", "stream") for name in WAYS]
     lines = [
-        f"{HEAD}\n{about}. Chains of {LINKS} kernels, Y = X · W + 1 of f32, of which each reads",
-        " what the one before\nwrote. µs for each kernel: medians, and quartiles, of a CUDA graph",
-        " of the chain and of launches in a stream.\n\n",
-        f"| elements | {' | '.join(f'{way} | quartiles' for way in ways)} | graph | stream |\n",
-        f"|---:|{'---:|---|' * len(ways)}---:|---:|\n",
+        f"{HEAD}\n{about}. CUDA graphs of {LINKS} kernels, Y = X · W + 1 of f32, of which each",
+        " reads what the\none before wrote. µs for a kernel: medians, quartiles. Early: a kernel",
+        " lets the next one\nbegin at once. Late: when it has written.\n\n",
+        f"| elements | {' | '.join(f'{way} | quartiles' for way in WAYS)} | early | late |\n",
+        f"|---:|{'---:|---|' * len(WAYS)}---:|---:|\n",
     ]
     for row in document["rows"]:
-        cells = []
-        for way in ways:
+        cells = [f"{row['elements']}"]
+        for way in WAYS:
             middle, low, high = row[way]
             cells += [f"{middle:.2f}", f"{low:.2f}–{high:.2f}"]
-        for where in ("graph", "stream"):
-            share = row[f"dependent, {where}"][0] / row[f"usual, {where}"][0]
-            cells.append(f"{share:.2f}")
-        lines.append(f"| {row['elements']} | {' | '.join(cells)} |\n")
-    lines.append("\nThe last two columns: dependent as a share of usual.\n")
+        cells += [f"{row[way][0] / row[USUAL][0]:.2f}" for way in (EARLY, LATE)]
+        lines.append(f"| {' | '.join(cells)} |\n")
+    lines.append("\nThe last two columns are shares of usual.\n")
     return "".join(lines)
 
 

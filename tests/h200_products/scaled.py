@@ -33,6 +33,9 @@ def plans() -> Iterator[tuple[Any, Any]]:
         split = WarpgroupPlan("f8E4M3FN", "f32", *tile, splits=3)
         yield split, Epilogue("bf16", 1, bias=True, activation="relu")
         yield WarpgroupPlan("f8E4M3FN", "bf16", *tile), Epilogue("bf16", 1, True)
+        for dependent in (False, True):
+            options = {"stream": True, "dependent": dependent}
+            yield WarpgroupPlan("f8E4M3FN", "bf16", *tile, **options), Epilogue("bf16", 1)
 
 
 def prepare(folder: Path, stopped: type[Exception]) -> int:

@@ -30,6 +30,8 @@ def sum_kernel(
 ):
     """Adds the parts of C, and applies the epilogue: `unit` adjacent elements a thread, and as many
     rows a block as its threads have elements for."""
+    if plan.dependent:
+        fx.nvvm.griddepcontrol_wait()
     unit, across = plan.unit, SUMMED // plan.lines
     line, place = divmod(fx.thread_idx.x, across)
     row, batch = fx.block_idx.x * plan.lines + line, fx.block_idx.z

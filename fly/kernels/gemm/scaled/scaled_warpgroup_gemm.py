@@ -4,59 +4,25 @@ A step along K is 128 elements, and so is a block of operands that share a scale
 products of a step in its own accumulators, which keep about 14 bits; the threads of the warp group
 multiply these by the scales, and add them to sums in f32. The two warp groups take turns by
 themselves: while the threads of one add, the products of the other one run. Registers hold both the
-products of a step and the sums, so a tile has at most 192 columns.
+products of a step and the sums, so a tile has at most 192 columns. Scales are copied to shared
+memory some steps ahead.
 
 Apart from this a block works as in `warpgroup_gemm`.
 """
 
 from __future__ import annotations
 
-import math
-
 from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.scaled.scaled_gemm import BLOCK
+from fly.kernels.gemm.scaled.warp_scales import WarpScales
 from fly.kernels.gemm.warpgroup_gemm import FEW, MANY, maps, tiles
 from fly.kernels.gemm.warpgroup_operands import add_parts
 from fly.kernels.gemm.warpgroup_output import Output, chunks, products
-from fly.kernels.gemm.warpgroup_plans import GROUPS, ROWS, THREADS, WarpgroupPlan
-from fly.kernels.gemm.warpgroup_schedule import Schedule
-
-
-class Scales:
-    """The scales of a thread's products: of its two rows of A, and of its columns of B, by groups
-    of columns that share one. Those of a step are loaded while the step before is multiplied."""
-
-    def __init__(self, of_a, of_b, plan):
-        self.of_a, self.of_b = of_a, of_b
-        self.group = math.gcd(BLOCK, plan.columns, plan.width)
-        self.groups = plan.width // self.group
-        self.ahead = fx.make_rmem_tensor(2 + self.groups, fx.Float32)
-
-    def place(self, batch, row, column, step):
-        """The tile: its matrix of A, the thread's first row and the tile's first column. Loads the
-        scales of a step."""
-        rows, columns = self.of_a.shape[1], self.of_b.shape[2]
-        self.batch = batch
-        self.rows = [fx.min(row + below, rows - 1) for below in (0, 8)]
-        starts = [column + group * self.group for group in range(self.groups)]
-        self.columns = [fx.min(start // BLOCK, columns - 1) for start in starts]
-        self.load(step)
-
-    def load(self, step):
-        for i in fx.range_constexpr(2):
-            self.ahead[i] = self.of_a[self.batch, self.rows[i], step]
-        for group in fx.range_constexpr(self.groups):
-            self.ahead[2 + group] = self.of_b[0, step, self.columns[group]]
-
-    def take(self, next_step):
-        """The factors of both rows, for each group, of the step that was loaded; loads the next."""
-        scales = [self.ahead[i] for i in range(2 + self.groups)]
-        self.load(next_step)
-        return [[row * column for row in scales[:2]] for column in scales[2:]]
+from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
+from fly.kernels.gemm.warpgroup_stream import Exchange, rooms, schedule_of
 
 
 @fly.kernel
@@ -74,6 +40,8 @@ def scaled_warpgroup_gemm_kernel(
     k: fx.Int32,
     plan: fx.Constexpr[WarpgroupPlan],
     epilogue: fx.Constexpr[Epilogue],
+    parts=None,
+    flags=None,
 ):
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, True), plan.stages)
@@ -81,13 +49,17 @@ def scaled_warpgroup_gemm_kernel(
     buffers = fx.nvvm.SharedTiles(EVERY[plan.out], chunks(plan), 2 * GROUPS)
     ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
-    schedule = Schedule((batches, m, n, k), plan)
+    if plan.dependent:  # what is above overlaps with the end of the launch before
+        fx.nvvm.griddepcontrol_launch_dependents()
+        fx.nvvm.griddepcontrol_wait()
+    schedule = schedule_of((batches, m, n, k), plan, None)
+    number, end, stride = schedule.turns
     count = fx.Int32(0)  # of the ring's buffers so far
 
     if group == 0:
         fx.nvvm.set_registers(FEW, more=False)
         if thread == 0:
-            for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+            for tile in range(number, end, stride):
                 place, _ = schedule.place(tile, ())
                 for step in range(place.first, place.last):
                     slot = ring.fill(count, A.nbytes + B.nbytes)
@@ -103,17 +75,12 @@ def scaled_warpgroup_gemm_kernel(
         own = product.get_slice(consumer * THREADS)
         form = fx.nvvm.accumulators(product)
         sums, made = [fx.make_rmem_tensor(form, fx.Float32) for _ in range(2)]
-        scales = Scales(scale_a, scale_b, plan)
-        # Of wgmma's sums, a thread has columns of two rows.
-        line = thread // 32 * 16 + thread % 32 // 4
-        if fx.const_expr(plan.beside == 1):
-            line += consumer * ROWS
-        for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+        scales = WarpScales(scale_a, scale_b, consumer, plan)
+        place, _ = schedule.place(number, ())
+        at = scales.tile(place)
+        scales.begin(at, place, count)
+        for tile in range(number, end, stride):
             place, _ = schedule.place(tile, ())
-            column = place.column
-            if fx.const_expr(plan.beside > 1):
-                column += consumer * plan.width
-            scales.place(place.of_a, place.row + line, column, place.first)
             sums.fill(0)
             for step in range(place.first, place.last):
                 slot = ring.wait(count)
@@ -122,7 +89,7 @@ def scaled_warpgroup_gemm_kernel(
                 a, b = tiles_a[slot.stage], tiles_b[slot.stage]
                 fx.gemm(product, made, own.partition_A(a), own.partition_B(b), made)
                 fx.nvvm.wgmma_commit()
-                factors = scales.take(fx.min(step + 1, place.last - 1))
+                factors = scales.take(at, step, place, count)
                 fx.nvvm.wgmma_wait(0, made)
                 if thread == 0:
                     ring.release(count)
@@ -131,9 +98,18 @@ def scaled_warpgroup_gemm_kernel(
                     factor = factors[i // 4 * 8 // scales.group][i // 2 % 2]
                     sums[i] = fx.fma(made[i], factor, sums[i])
                 count += 1
-            factors = fx.Float64(1.0), fx.Float64(1.0)
-            output = Output(C, rows, bias, bias, factors, (place.end, n), plan, epilogue)
-            output.store(sums, buffers, consumer, place)
+            # The next tile's first scales arrive while this one is stored.
+            following, _ = schedule.place(fx.where(tile + stride < end, tile + stride, tile), ())
+            at = scales.tile(following)
+            scales.begin(at, following, count)
+            ones = fx.Float64(1.0), fx.Float64(1.0)
+            output = Output(C, rows, bias, bias, ones, (place.end, n), plan, epilogue)
+            if plan.stream:
+                exchange = Exchange(parts, flags, consumer, plan)
+                exchange.finish(sums, place, schedule.steps, output, buffers)
+            else:
+                output.store(sums, buffers, consumer, place)
+        scales.end()
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
 
@@ -156,8 +132,12 @@ def scaled_warpgroup_gemm(
     count = batches * plan.splits * fx.ceildiv(m, plan.rows) * fx.ceildiv(n, plan.columns)
     own = epilogue if whole else Epilogue(plan.out, 1)
     scaled_warpgroup_gemm_kernel(
-        *maps(A, B, plan), target, C, scale_a, scale_b, bias, batches, m, n, k, plan, own
-    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS)
+        *maps(A, B, plan), target, C, scale_a, scale_b, bias, batches, m, n, k, plan, own,
+        *(rooms(plan) if plan.stream else ()),
+    ).launch(
+        grid=plan.blocks if plan.stream else fx.min(count, plan.blocks),
+        block=(1 + GROUPS) * THREADS,
+    )  # fmt: skip
     if whole:
         return C
     return add_parts(C, (batches, m, n), bias, bias, 1.0, 1.0, plan, epilogue)
