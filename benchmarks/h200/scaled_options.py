@@ -1,5 +1,5 @@
-"""Times of the plans of products of 8-bit floats with scales on an H200: each tile, with the last
-tiles divided among all blocks (stream-K) and without, beside the plan of `scaled_matmul`.
+"""Times of the plans of products of 8-bit floats with scales on an H200: each tile, with warp
+groups that begin a tile one after the other and without, beside the plan of `scaled_matmul`.
 
     python -m h200.scaled_options prepare FOLDER           compiles; needs no GPU
     python -m h200.scaled_options run FOLDER RESULTS.json  measures
@@ -37,7 +37,9 @@ def _plans(product: Scaled) -> dict[str, Any]:
     for rows, columns in SCALED_TILES:
         plan = planned._replace(rows=rows, columns=columns, splits=1, out="bf16", lines=1)
         made[f"{rows}×{columns}"] = plan
-        made[f"{rows}×{columns}, stream"] = plan._replace(stream=True)
+        made[f"{rows}×{columns}, staggered"] = plan._replace(staggered=True)
+        if columns != 192:
+            made[f"{rows}×{columns}, paired"] = plan._replace(paired=True)
     return made
 
 

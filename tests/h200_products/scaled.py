@@ -33,8 +33,10 @@ def plans() -> Iterator[tuple[Any, Any]]:
         split = WarpgroupPlan("f8E4M3FN", "f32", *tile, splits=3)
         yield split, Epilogue("bf16", 1, bias=True, activation="relu")
         yield WarpgroupPlan("f8E4M3FN", "bf16", *tile), Epilogue("bf16", 1, True)
-        for dependent in (False, True):
-            options = {"stream": True, "dependent": dependent}
+        options = {"staggered": True, "dependent": True}
+        yield WarpgroupPlan("f8E4M3FN", "bf16", *tile, **options), Epilogue("bf16", 1)
+        if tile[1] != 192:
+            options = {"paired": True}
             yield WarpgroupPlan("f8E4M3FN", "bf16", *tile, **options), Epilogue("bf16", 1)
 
 

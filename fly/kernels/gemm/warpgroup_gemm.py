@@ -160,7 +160,8 @@ def warpgroup_gemm(
     )  # fmt: skip
     if whole:
         return C
-    return add_parts(C, (batches, m, n), bias, addend, alpha, beta, plan, epilogue)
+    given = bias, addend, alpha, beta, plan, epilogue, plan.dependent
+    return add_parts(C, (batches, m, n), *given)
 
 
 @fly.jit

@@ -27,10 +27,11 @@ def sum_kernel(
     beta: fx.Float64,
     plan: fx.Constexpr[WarpgroupPlan],
     epilogue: fx.Constexpr[Epilogue],
+    dependent: fx.Constexpr[bool],
 ):
     """Adds the parts of C, and applies the epilogue: `unit` adjacent elements a thread, and as many
     rows a block as its threads have elements for."""
-    if plan.dependent:
+    if fx.const_expr(dependent):
         fx.nvvm.griddepcontrol_wait()
     unit, across = plan.unit, SUMMED // plan.lines
     line, place = divmod(fx.thread_idx.x, across)
@@ -94,12 +95,13 @@ def operand(X, across, along_k, pad):
     return fx.make_view(start, fx.make_layout((batches, width, lines), (batch, 1, step)))
 
 
-def add_parts(C, shape, bias, addend, alpha, beta, plan, epilogue):
-    """The results of parts of sums, in a host function. shape: of the results."""
+def add_parts(C, shape, bias, addend, alpha, beta, plan, epilogue, dependent=False):
+    """The results of parts of sums, in a host function. shape: of the results. dependent: whether
+    the kernel begins while the one that makes the parts ends."""
     batches, m, n = shape
     D = fx.empty(shape, EVERY[epilogue.out])
     across = SUMMED // plan.lines * plan.unit
-    sum_kernel(C, D, bias, addend, alpha, beta, plan, epilogue).launch(
+    sum_kernel(C, D, bias, addend, alpha, beta, plan, epilogue, dependent).launch(
         grid=(fx.ceildiv(m, plan.lines), fx.ceildiv(n, across), batches), block=SUMMED
     )
     return D

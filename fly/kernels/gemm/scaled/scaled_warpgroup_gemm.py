@@ -22,7 +22,9 @@ from fly.kernels.gemm.warpgroup_gemm import FEW, MANY, maps, tiles
 from fly.kernels.gemm.warpgroup_operands import add_parts
 from fly.kernels.gemm.warpgroup_output import Output, chunks, products
 from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
-from fly.kernels.gemm.warpgroup_stream import Exchange, rooms, schedule_of
+from fly.kernels.gemm.warpgroup_schedule import Schedule
+
+TURNS = 1 + GROUPS  # the number of a barrier, behind those of the warp groups
 
 
 @fly.kernel
@@ -40,8 +42,6 @@ def scaled_warpgroup_gemm_kernel(
     k: fx.Int32,
     plan: fx.Constexpr[WarpgroupPlan],
     epilogue: fx.Constexpr[Epilogue],
-    parts=None,
-    flags=None,
 ):
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, True), plan.stages)
@@ -52,7 +52,7 @@ def scaled_warpgroup_gemm_kernel(
     if plan.dependent:  # what is above overlaps with the end of the launch before
         fx.nvvm.griddepcontrol_launch_dependents()
         fx.nvvm.griddepcontrol_wait()
-    schedule = schedule_of((batches, m, n, k), plan, None)
+    schedule = Schedule((batches, m, n, k), plan)
     number, end, stride = schedule.turns
     count = fx.Int32(0)  # of the ring's buffers so far
 
@@ -74,29 +74,54 @@ def scaled_warpgroup_gemm_kernel(
         product = products(plan, plan.width, GROUPS // plan.beside, plan.beside)
         own = product.get_slice(consumer * THREADS)
         form = fx.nvvm.accumulators(product)
-        sums, made = [fx.make_rmem_tensor(form, fx.Float32) for _ in range(2)]
+        sums, *sets = [fx.make_rmem_tensor(form, fx.Float32) for _ in range(2 + plan.paired)]
         scales = WarpScales(scale_a, scale_b, consumer, plan)
+
+        def multiply(made, count):
+            """Begins to multiply a step."""
+            slot = ring.wait(count)
+            made.fill(0)
+            fx.nvvm.wgmma_fence()
+            a, b = tiles_a[slot.stage], tiles_b[slot.stage]
+            fx.gemm(product, made, own.partition_A(a), own.partition_B(b), made)
+            fx.nvvm.wgmma_commit()
+
+        def add(made, running, factors, count):
+            """Waits for the products of a step, with some `running` behind it, and adds them."""
+            fx.nvvm.wgmma_wait(running, made)
+            if thread == 0:
+                ring.release(count)
+            for i in fx.range_constexpr(int(fx.size(form))):
+                # Registers i: two columns of a row, two of the other, and so on.
+                factor = factors[i // 4 * 8 // scales.group][i // 2 % 2]
+                sums[i] = fx.fma(made[i], factor, sums[i])
+
         place, _ = schedule.place(number, ())
         at = scales.tile(place)
         scales.begin(at, place, count)
         for tile in range(number, end, stride):
             place, _ = schedule.place(tile, ())
             sums.fill(0)
-            for step in range(place.first, place.last):
-                slot = ring.wait(count)
-                made.fill(0)
-                fx.nvvm.wgmma_fence()
-                a, b = tiles_a[slot.stage], tiles_b[slot.stage]
-                fx.gemm(product, made, own.partition_A(a), own.partition_B(b), made)
-                fx.nvvm.wgmma_commit()
+            first = place.first
+            if plan.paired:
+                for pair in range((place.last - first) // 2):
+                    step = first + 2 * pair
+                    multiply(sets[0], count)
+                    factors = scales.take(at, step, place, count)
+                    multiply(sets[1], count + 1)
+                    others = scales.take(at, step + 1, place, count + 1)
+                    add(sets[0], 1, factors, count)
+                    add(sets[1], 0, others, count + 1)
+                    count += 2
+                first = place.last - (place.last - first) % 2
+            elif plan.staggered and consumer == 1 and first < place.last:
+                fx.nvvm.barrier_sync(TURNS, GROUPS * THREADS)
+            for step in range(first, place.last):
+                multiply(sets[0], count)
                 factors = scales.take(at, step, place, count)
-                fx.nvvm.wgmma_wait(0, made)
-                if thread == 0:
-                    ring.release(count)
-                for i in fx.range_constexpr(int(fx.size(form))):
-                    # Registers i: two columns of a row, two of the other, and so on.
-                    factor = factors[i // 4 * 8 // scales.group][i // 2 % 2]
-                    sums[i] = fx.fma(made[i], factor, sums[i])
+                add(sets[0], 0, factors, count)
+                if plan.staggered and consumer == 0 and step == place.first:
+                    fx.nvvm.barrier_arrive(TURNS, GROUPS * THREADS)
                 count += 1
             # The next tile's first scales arrive while this one is stored.
             following, _ = schedule.place(fx.where(tile + stride < end, tile + stride, tile), ())
@@ -104,11 +129,7 @@ def scaled_warpgroup_gemm_kernel(
             scales.begin(at, following, count)
             ones = fx.Float64(1.0), fx.Float64(1.0)
             output = Output(C, rows, bias, bias, ones, (place.end, n), plan, epilogue)
-            if plan.stream:
-                exchange = Exchange(parts, flags, consumer, plan)
-                exchange.finish(sums, place, schedule.steps, output, buffers)
-            else:
-                output.store(sums, buffers, consumer, place)
+            output.store(sums, buffers, consumer, place)
         scales.end()
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
@@ -132,12 +153,9 @@ def scaled_warpgroup_gemm(
     count = batches * plan.splits * fx.ceildiv(m, plan.rows) * fx.ceildiv(n, plan.columns)
     own = epilogue if whole else Epilogue(plan.out, 1)
     scaled_warpgroup_gemm_kernel(
-        *maps(A, B, plan), target, C, scale_a, scale_b, bias, batches, m, n, k, plan, own,
-        *(rooms(plan) if plan.stream else ()),
-    ).launch(
-        grid=plan.blocks if plan.stream else fx.min(count, plan.blocks),
-        block=(1 + GROUPS) * THREADS,
-    )  # fmt: skip
+        *maps(A, B, plan), target, C, scale_a, scale_b, bias, batches, m, n, k, plan, own
+    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS)
     if whole:
         return C
-    return add_parts(C, (batches, m, n), bias, bias, 1.0, 1.0, plan, epilogue)
+    given = bias, bias, 1.0, 1.0, plan, epilogue, plan.dependent
+    return add_parts(C, (batches, m, n), *given)
