@@ -1,5 +1,5 @@
-"""Times of the plans of products of 8-bit floats with scales on an H200: each tile, with warp
-groups that begin a tile one after the other and without, beside the plan of `scaled_matmul`.
+"""Times of the plans of products of 8-bit floats with scales on an H200: each tile, beside the plan
+of `scaled_matmul` and the same as a dependent launch.
 
     python -m h200.scaled_options prepare FOLDER           compiles; needs no GPU
     python -m h200.scaled_options run FOLDER RESULTS.json  measures
@@ -35,11 +35,8 @@ def _plans(product: Scaled) -> dict[str, Any]:
     planned = scaled_plan(a[None], b[None], Epilogue("bf16", 1))
     made = {PLANNED: planned, DEPENDENT: planned._replace(dependent=True)}
     for rows, columns in SCALED_TILES:
-        plan = planned._replace(rows=rows, columns=columns, splits=1, out="bf16", lines=1)
-        made[f"{rows}×{columns}"] = plan
-        made[f"{rows}×{columns}, staggered"] = plan._replace(staggered=True)
-        if columns != 192:
-            made[f"{rows}×{columns}, paired"] = plan._replace(paired=True)
+        whole = {"splits": 1, "out": "bf16", "lines": 1}
+        made[f"{rows}×{columns}"] = planned._replace(rows=rows, columns=columns, **whole)
     return made
 
 

@@ -33,11 +33,8 @@ def plans() -> Iterator[tuple[Any, Any]]:
         split = WarpgroupPlan("f8E4M3FN", "f32", *tile, splits=3)
         yield split, Epilogue("bf16", 1, bias=True, activation="relu")
         yield WarpgroupPlan("f8E4M3FN", "bf16", *tile), Epilogue("bf16", 1, True)
-        options = {"staggered": True, "dependent": True}
-        yield WarpgroupPlan("f8E4M3FN", "bf16", *tile, **options), Epilogue("bf16", 1)
-        if tile[1] != 192:
-            options = {"paired": True}
-            yield WarpgroupPlan("f8E4M3FN", "bf16", *tile, **options), Epilogue("bf16", 1)
+        dependent = WarpgroupPlan("f8E4M3FN", "bf16", *tile, dependent=True)
+        yield dependent, Epilogue("bf16", 1)
 
 
 def prepare(folder: Path, stopped: type[Exception]) -> int:

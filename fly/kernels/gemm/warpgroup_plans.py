@@ -61,9 +61,7 @@ class WarpgroupPlan(NamedTuple):
     their last tiles, or 0 if these are not divided. cluster: the blocks of a cluster, whose tiles
     are below one another: each copies a part of B's tile to all of them. stream: the last tiles,
     too few for all blocks, are divided among them (`warpgroup_stream`). dependent: the kernel
-    begins while the launch before it ends (programmatic dependent launch). staggered: in products
-    with scales, the second warp group begins a tile when the first one has multiplied a step.
-    paired: there, a warp group multiplies two steps at once."""
+    begins while the launch before it ends (programmatic dependent launch)."""
 
     element: str
     out: str
@@ -83,8 +81,6 @@ class WarpgroupPlan(NamedTuple):
     cluster: int = 1
     stream: bool = False
     dependent: bool = False
-    staggered: bool = False
-    paired: bool = False
 
     @property
     def stages(self) -> int:

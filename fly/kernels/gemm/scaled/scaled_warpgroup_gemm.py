@@ -24,8 +24,6 @@ from fly.kernels.gemm.warpgroup_output import Output, chunks, products
 from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
 from fly.kernels.gemm.warpgroup_schedule import Schedule
 
-TURNS = 1 + GROUPS  # the number of a barrier, behind those of the warp groups
-
 
 @fly.kernel
 def scaled_warpgroup_gemm_kernel(
@@ -74,54 +72,29 @@ def scaled_warpgroup_gemm_kernel(
         product = products(plan, plan.width, GROUPS // plan.beside, plan.beside)
         own = product.get_slice(consumer * THREADS)
         form = fx.nvvm.accumulators(product)
-        sums, *sets = [fx.make_rmem_tensor(form, fx.Float32) for _ in range(2 + plan.paired)]
+        sums, made = [fx.make_rmem_tensor(form, fx.Float32) for _ in range(2)]
         scales = WarpScales(scale_a, scale_b, consumer, plan)
-
-        def multiply(made, count):
-            """Begins to multiply a step."""
-            slot = ring.wait(count)
-            made.fill(0)
-            fx.nvvm.wgmma_fence()
-            a, b = tiles_a[slot.stage], tiles_b[slot.stage]
-            fx.gemm(product, made, own.partition_A(a), own.partition_B(b), made)
-            fx.nvvm.wgmma_commit()
-
-        def add(made, running, factors, count):
-            """Waits for the products of a step, with some `running` behind it, and adds them."""
-            fx.nvvm.wgmma_wait(running, made)
-            if thread == 0:
-                ring.release(count)
-            for i in fx.range_constexpr(int(fx.size(form))):
-                # Registers i: two columns of a row, two of the other, and so on.
-                factor = factors[i // 4 * 8 // scales.group][i // 2 % 2]
-                sums[i] = fx.fma(made[i], factor, sums[i])
-
         place, _ = schedule.place(number, ())
         at = scales.tile(place)
         scales.begin(at, place, count)
         for tile in range(number, end, stride):
             place, _ = schedule.place(tile, ())
             sums.fill(0)
-            first = place.first
-            if plan.paired:
-                for pair in range((place.last - first) // 2):
-                    step = first + 2 * pair
-                    multiply(sets[0], count)
-                    factors = scales.take(at, step, place, count)
-                    multiply(sets[1], count + 1)
-                    others = scales.take(at, step + 1, place, count + 1)
-                    add(sets[0], 1, factors, count)
-                    add(sets[1], 0, others, count + 1)
-                    count += 2
-                first = place.last - (place.last - first) % 2
-            elif plan.staggered and consumer == 1 and first < place.last:
-                fx.nvvm.barrier_sync(TURNS, GROUPS * THREADS)
-            for step in range(first, place.last):
-                multiply(sets[0], count)
+            for step in range(place.first, place.last):
+                slot = ring.wait(count)
+                made.fill(0)
+                fx.nvvm.wgmma_fence()
+                a, b = tiles_a[slot.stage], tiles_b[slot.stage]
+                fx.gemm(product, made, own.partition_A(a), own.partition_B(b), made)
+                fx.nvvm.wgmma_commit()
                 factors = scales.take(at, step, place, count)
-                add(sets[0], 0, factors, count)
-                if plan.staggered and consumer == 0 and step == place.first:
-                    fx.nvvm.barrier_arrive(TURNS, GROUPS * THREADS)
+                fx.nvvm.wgmma_wait(0, made)
+                if thread == 0:
+                    ring.release(count)
+                for i in fx.range_constexpr(int(fx.size(form))):
+                    # Registers i: two columns of a row, two of the other, and so on.
+                    factor = factors[i // 4 * 8 // scales.group][i // 2 % 2]
+                    sums[i] = fx.fma(made[i], factor, sums[i])
                 count += 1
             # The next tile's first scales arrive while this one is stored.
             following, _ = schedule.place(fx.where(tile + stride < end, tile + stride, tile), ())
