@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.matrix_decode import matrix_piece_kernel
 from fly.kernels.attention.problem import shared_head
@@ -83,6 +84,7 @@ def piece_kernel(
     heads: fx.Constexpr[int],
 ):
     """`heads` query heads of a sequence, and a piece of its keys."""
+    dependent.let_next_begin()
     piece = (fx.block_idx.x * THREADS + fx.thread_idx.x) // fx.num_warp_threads()
     first_head, sequence = fx.block_idx.y * heads, fx.block_idx.z
     kv_head = shared_head(first_head, Q.shape[1], K.shape[2])
@@ -134,6 +136,7 @@ def combine_kernel(
 ):
     """Eight elements of a head for each thread, which loads `at_once` pieces of so many keys before
     it combines them."""
+    dependent.wait_for_previous()
     lanes = d // WIDTH
     head = fx.block_idx.x * (THREADS // lanes) + fx.thread_idx.x // lanes
     column, sequence = fx.thread_idx.x % lanes * WIDTH, fx.block_idx.y

@@ -24,6 +24,7 @@ from fly_dialect.atoms.nvidia.mma import AMPERE
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.decode import THREADS, Cache, Lengths, Rows, Tables, combine_kernel
 from fly.kernels.attention.forward import LOWEST, TINY, sum_of
@@ -136,6 +137,7 @@ def warp_piece_kernel(
     keys: fx.Constexpr[int],
 ):
     """`heads` query heads of a sequence, and a piece of so many of its keys."""
+    dependent.let_next_begin()
     unit, halves = Product(Q.dtype), 1 + (heads > EDGE)
     step = max(UNIT, min(2 * UNIT, LOADED // d))
     piece, sequence = fx.block_idx.y, fx.block_idx.z

@@ -15,6 +15,7 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.problem import (
     Keys,
@@ -87,6 +88,8 @@ def gradient_kernel(
     element: fx.Constexpr[str],
     problem: fx.Constexpr[Problem],
 ):
+    dependent.wait_for_previous()
+    dependent.let_next_begin()
     part = problem.part(KEYS, Q, K, starts_q, starts_k, of_keys=True)
     if not part.exists:
         return

@@ -13,6 +13,7 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.approximations import LOG2_E
 from fly.kernels.attention.problem import Problem
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
@@ -84,6 +85,7 @@ def prepare_kernel(
 ):
     """Of a tile of queries: the logarithms to base 2, infinite for queries that see no key or do
     not exist, whose weights then are 0; delta; and zeros for the sums of dQ."""
+    dependent.let_next_begin()
     rows, lanes = QUERIES[problem.d], problem.d // WIDTH
     part = problem.part(rows, Q, K, starts_q, starts_k)
     if not part.exists:
@@ -135,6 +137,7 @@ def finish_kernel(
     problem: fx.Constexpr[Problem],
 ):
     """Stores the sums of dQ of a tile of queries."""
+    dependent.wait_for_previous()
     rows, form, dtype = QUERIES[problem.d], forms(element, problem.d), EVERY[element]
     part = problem.part(rows, Q, K, starts_q, starts_k)
     if not part.exists:

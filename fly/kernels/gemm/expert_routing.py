@@ -13,6 +13,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import SMALL_FLOATS, check_types, contiguous
 from fly.kernels.mixed_precision import later
@@ -185,6 +186,7 @@ def _(ctx: Any, of_weights: Any, _: Any) -> Any:
 
 @fly.kernel
 def count_kernel(experts: fx.Tensor, counts: fx.Tensor):
+    dependent.let_next_begin()
     expert, thread = fx.block_idx.x, fx.thread_idx.x
     count = 0
     for i in range(thread, experts.shape[0], BLOCK):
@@ -197,6 +199,8 @@ def count_kernel(experts: fx.Tensor, counts: fx.Tensor):
 
 @fly.kernel
 def offsets_kernel(counts: fx.Tensor, offsets: fx.Tensor):
+    dependent.let_next_begin()
+    dependent.wait_for_previous()
     items = MOST_EXPERTS // BLOCK
     count = counts.shape[0]
     own = fx.block.load(counts, items, valid=count)
@@ -205,6 +209,7 @@ def offsets_kernel(counts: fx.Tensor, offsets: fx.Tensor):
 
 @fly.kernel
 def places_kernel(experts: fx.Tensor, offsets: fx.Tensor, order: fx.Tensor, places: fx.Tensor):
+    dependent.wait_for_previous()
     expert, thread, count = fx.block_idx.x, fx.thread_idx.x, experts.shape[0]
     start = 0
     if expert > 0:

@@ -13,6 +13,7 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.warpgroup_operands import add_parts, operand
 from fly.kernels.gemm.warpgroup_output import Output, chunks, products
@@ -48,6 +49,10 @@ def warpgroup_gemm_kernel(
     parts=None,
     flags=None,
 ):
+    if plan.follows:
+        dependent.wait_for_previous()
+    if plan.precedes:
+        dependent.let_next_begin()
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, plan.a_along_k), plan.stages)
     tiles_b = fx.nvvm.SharedTiles(element, tiles(plan, plan.columns, plan.b_along_k), plan.stages)

@@ -70,6 +70,16 @@ class WarpgroupPlan(NamedTuple):
     stream: bool = False
 
     @property
+    def follows(self) -> bool:
+        """Whether a kernel before the product prepares what it reads."""
+        return self.pad_a or self.pad_b or self.stream
+
+    @property
+    def precedes(self) -> bool:
+        """Whether a kernel behind the product adds parts of sums."""
+        return self.splits > 1 or self.least > 0
+
+    @property
     def stages(self) -> int:
         """The tiles of A and B that fit."""
         return ROOM // (ROW * (self.rows + self.columns))

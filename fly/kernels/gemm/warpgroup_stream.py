@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.warpgroup_parts import VECTOR, wide
 from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS
 from fly.kernels.gemm.warpgroup_schedule import Groups, Place, Schedule, of_cluster
@@ -134,6 +135,7 @@ class Exchange:
 
 @fly.kernel
 def clear_kernel(flags: fx.Tensor, count: fx.Int32):
+    dependent.let_next_begin()
     for i in range(fx.thread_idx.x, count, CLEARED):
         flags[i] = fx.Int32(0)
 

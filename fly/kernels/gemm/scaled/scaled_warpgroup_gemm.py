@@ -17,6 +17,7 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.scaled.scaled_gemm import BLOCK
 from fly.kernels.gemm.warpgroup_gemm import FEW, MANY, maps, tiles
@@ -75,6 +76,10 @@ def scaled_warpgroup_gemm_kernel(
     plan: fx.Constexpr[WarpgroupPlan],
     epilogue: fx.Constexpr[Epilogue],
 ):
+    if plan.follows:
+        dependent.wait_for_previous()
+    if plan.precedes:
+        dependent.let_next_begin()
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, True), plan.stages)
     tiles_b = fx.nvvm.SharedTiles(element, tiles(plan, plan.columns, True), plan.stages)
