@@ -14,7 +14,8 @@ import fly.expr as fx
 from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.plans import Plan
-from fly.kernels.gemm.tiles import Part, Tiles, tile_end, tiled_product
+from fly.kernels.gemm.tiled_products import tiled_product
+from fly.kernels.gemm.tiles import Part, Tiles, tile_end
 from fly.kernels.shapes import for_model
 
 # Batches of matrices. M, K and N are counted in 32 bits, which launches check.

@@ -14,8 +14,8 @@ import fly
 import fly.expr as fx
 from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_operands import add_parts, operand
-from fly.kernels.gemm.warpgroup_schedule import banded
+from fly.kernels.gemm.warpgroups.warpgroup_operands import add_parts, operand
+from fly.kernels.gemm.warpgroups.warpgroup_schedule import banded
 from fly.kernels.gemm.warps.warp_operands import Matrices, Operand
 from fly.kernels.gemm.warps.warp_output import store, tiled_product
 from fly.kernels.gemm.warps.warp_plans import THREADS, WarpPlan

@@ -15,9 +15,9 @@ from fly_trace.values.dtypes import EVERY
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2
-from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like
+from fly.kernels.attention.problem import Problem, empty_like
 from fly.kernels.attention.problem import tiles as tiles_of
-from fly.kernels.attention.warpgroups import (
+from fly.kernels.attention.warpgroups.groups import (
     CHUNK,
     FEW,
     GROUPS,
@@ -312,29 +312,4 @@ def launch(Q, K, V, starts_q, starts_k, scale, problem):
     warpgroup_attention_kernel(
         *maps, Q, K, Out, Lse, starts_q, starts_k, scale, Q.dtype.name, problem
     ).launch(grid=fx.min(blocks, BLOCKS), block=(1 + GROUPS) * THREADS)
-    return Out, Lse
-
-
-@fly.jit
-def warpgroup_attention(
-    Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Constexpr[Problem]
-):
-    """As `forward.attention`, for tensors of which TMA can copy tiles."""
-    starts = fx.empty((0,), fx.Int32)
-    Out, Lse = launch(Q, K, V, starts, starts, scale, problem)
-    return Out, Lse
-
-
-@fly.jit
-def packed_warpgroup_attention(
-    Q: Queries,
-    K: Keys,
-    V: Keys,
-    starts_q: Starts,
-    starts_k: Starts,
-    scale: fx.Float32,
-    problem: fx.Constexpr[Problem],
-):
-    """As `forward.packed_attention`, for tensors of which TMA can copy tiles."""
-    Out, Lse = launch(Q, K, V, starts_q, starts_k, scale, problem)
     return Out, Lse

@@ -8,7 +8,7 @@ import fly
 import fly.expr as fx
 from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_plans import ALIGNMENT, SUMMED, WarpgroupPlan
+from fly.kernels.gemm.warpgroups.warpgroup_plans import ALIGNMENT, SUMMED, WarpgroupPlan
 
 PADDED = 256  # threads that copy a row
 

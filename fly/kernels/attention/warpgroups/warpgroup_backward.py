@@ -18,25 +18,11 @@ import fly.expr as fx
 from fly.kernels import dependent
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.problem import (
-    Keys,
-    Numbers,
     Problem,
-    Queries,
-    Starts,
     empty_like,
     tiles,
 )
-from fly.kernels.attention.warpgroup_queries import (
-    KEYS,
-    QUERIES,
-    add,
-    columns,
-    finish_kernel,
-    forms,
-    prepare_kernel,
-    sums_of,
-)
-from fly.kernels.attention.warpgroups import (
+from fly.kernels.attention.warpgroups.groups import (
     CHUNK,
     FEW,
     GROUPS,
@@ -49,6 +35,16 @@ from fly.kernels.attention.warpgroups import (
     result_layout,
     store,
     transposed,
+)
+from fly.kernels.attention.warpgroups.warpgroup_queries import (
+    KEYS,
+    QUERIES,
+    add,
+    columns,
+    finish_kernel,
+    forms,
+    prepare_kernel,
+    sums_of,
 )
 
 STAGES = 2
@@ -255,41 +251,4 @@ def launch(dOut, dLse, Q, K, V, Out, Lse, starts_q, starts_k, scale, problem):
     finish_kernel(to_q, Q, K, dQ, Sums, *starts, scale, element, problem).launch(
         grid=grid, block=WORKERS
     )
-    return dQ, dK, dV
-
-
-@fly.jit
-def warpgroup_gradients(
-    dOut: Queries,
-    dLse: Numbers,
-    Q: Queries,
-    K: Keys,
-    V: Keys,
-    Out: Queries,
-    Lse: Numbers,
-    scale: fx.Float32,
-    problem: fx.Constexpr[Problem],
-):
-    """As `backward.attention_gradients`, for tensors of which TMA can copy tiles."""
-    starts = fx.empty((0,), fx.Int32)
-    dQ, dK, dV = launch(dOut, dLse, Q, K, V, Out, Lse, starts, starts, scale, problem)
-    return dQ, dK, dV
-
-
-@fly.jit
-def packed_warpgroup_gradients(
-    dOut: Queries,
-    dLse: Numbers,
-    Q: Queries,
-    K: Keys,
-    V: Keys,
-    Out: Queries,
-    Lse: Numbers,
-    starts_q: Starts,
-    starts_k: Starts,
-    scale: fx.Float32,
-    problem: fx.Constexpr[Problem],
-):
-    """As `backward.packed_attention_gradients`, for tensors of which TMA can copy tiles."""
-    dQ, dK, dV = launch(dOut, dLse, Q, K, V, Out, Lse, starts_q, starts_k, scale, problem)
     return dQ, dK, dV

@@ -17,7 +17,7 @@ from fly.kernels import dependent
 from fly.kernels.approximations import LOG2_E
 from fly.kernels.attention.problem import Problem
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
-from fly.kernels.attention.warpgroups import (
+from fly.kernels.attention.warpgroups.groups import (
     GROUPS,
     ROW,
     ROWS,

@@ -12,9 +12,9 @@ import fly
 import fly.expr as fx
 from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_output import Output, chunks, products
-from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
-from fly.kernels.gemm.warpgroup_schedule import Groups
+from fly.kernels.gemm.warpgroups.warpgroup_output import Output, chunks, products
+from fly.kernels.gemm.warpgroups.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
+from fly.kernels.gemm.warpgroups.warpgroup_schedule import Groups
 
 VECTOR = 4  # numbers that a thread accesses at a time
 
