@@ -1,13 +1,11 @@
 """What the gradients' kernels of Hopper have of a tile of queries: before them the numbers that
-they read, and behind them the sums of dQ, which they add to; and how they lie in shared memory.
+they read, and behind them the sums of dQ, which they add to.
 
 The sums of a tile lie in memory in the order of the registers of the threads that add to them,
 which are the same threads here and there, so that those of a warp are adjacent.
 """
 
 from __future__ import annotations
-
-from typing import Any, NamedTuple
 
 from fly_trace.values.dtypes import EVERY
 
@@ -17,55 +15,16 @@ from fly.kernels import dependent
 from fly.kernels.approximations import LOG2_E
 from fly.kernels.attention.problem import Problem
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
+from fly.kernels.attention.warpgroups import forms
+from fly.kernels.attention.warpgroups.forms import QUERIES, columns
 from fly.kernels.attention.warpgroups.groups import (
     GROUPS,
-    ROW,
     ROWS,
     THREADS,
     WORKERS,
     result_layout,
     store,
 )
-
-KEYS = GROUPS * ROWS  # of a tile
-QUERIES = {64: 128, 128: 64}  # of a tile, for each d
-
-
-class Forms(NamedTuple):
-    """The layouts in shared memory of own rows, streamed rows, numbers of these, and dS; and the
-    multiplications: of scores and dP, of dV and dK, of dQ."""
-
-    own: Any
-    streamed: Any
-    numbers: Any
-    gradients: Any
-    scores: Any
-    sums: Any
-    queries: Any
-
-
-def forms(element: str, d: int) -> Forms:
-    """For elements of a type, and heads of d."""
-    dtype, rows = EVERY[element], QUERIES[d]
-    above = fx.make_layout((GROUPS, 1, 1), (1, 0, 0))
-    width = columns(d)
-    beside = fx.make_layout((1, GROUPS, 1), (0, 1, 0))
-    return Forms(
-        fx.nvvm.tile_layout(dtype, (KEYS, d), 1, ROW),
-        fx.nvvm.tile_layout(dtype, (rows, d), 1, ROW),
-        fx.make_layout((rows,), (1,)),
-        fx.nvvm.tile_layout(dtype, (KEYS, rows), 1, ROW),
-        fx.make_tiled_mma(fx.make_mma_atom(fx.nvvm.WGMMA(rows, dtype)), above),
-        fx.make_tiled_mma(fx.make_mma_atom(fx.nvvm.WGMMA(d, dtype, a_in_registers=True)), above),
-        fx.make_tiled_mma(
-            fx.make_mma_atom(fx.nvvm.WGMMA(width, dtype)), above if width == d else beside
-        ),
-    )
-
-
-def columns(d: int) -> int:
-    """Those of a tile of dQ that a group adds to: all, of its own 64 queries, or a half."""
-    return d if QUERIES[d] > ROWS else d // GROUPS
 
 
 @fly.kernel
@@ -138,7 +97,7 @@ def finish_kernel(
 ):
     """Stores the sums of dQ of a tile of queries."""
     dependent.wait_for_previous()
-    rows, form, dtype = QUERIES[problem.d], forms(element, problem.d), EVERY[element]
+    rows, form, dtype = QUERIES[problem.d], forms.backward(element, problem.d), EVERY[element]
     part = problem.part(rows, Q, K, starts_q, starts_k)
     if not part.exists:
         return
