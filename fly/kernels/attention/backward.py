@@ -19,12 +19,8 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.deltas import DELTA_THREADS, delta_kernel
-from fly.kernels.attention.problem import (
-    Problem,
-    empty_like,
-    tiles,
-)
-from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
+from fly.kernels.attention.problem import Problem, empty_like, tiles
+from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, advance, own_rows
 from fly.kernels.attention.vectors import WIDTH
 from fly.kernels.attention.workgroup import workgroup
 
@@ -66,13 +62,7 @@ def query_gradient_kernel(
     keys.load(0)
     values.load(0)
     for step in range(fx.ceildiv(part.keys_end(first_query + group.own), group.rows)):
-        fx.barrier()  # all have read the tiles before
-        keys.store()
-        values.store()
-        fx.barrier()
-        keys.load(step + 1)
-        values.load(step + 1)
-
+        advance(step, keys, values)
         s, dp = scores.of(keys, queries), scores.of(values, gradients)
         for i in fx.range_constexpr(scores.count):
             key, query = scores.place(i)
@@ -117,13 +107,7 @@ def key_gradient_kernel(
         queries.load(first_step)
         gradients.load(first_step)
         for step in range(first_step, fx.ceildiv(part.length_q, group.rows)):
-            fx.barrier()  # all have read the tiles before
-            queries.store()
-            gradients.store()
-            fx.barrier()
-            queries.load(step + 1)
-            gradients.load(step + 1)
-
+            advance(step, queries, gradients)
             s, dp = scores.of(queries, keys), scores.of(gradients, values)
             for i in fx.range_constexpr(scores.count):
                 row, key = scores.place(i)

@@ -12,7 +12,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
 from fly.kernels.attention.problem import Problem, empty_like, tiles
-from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
+from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, advance, own_rows
 from fly.kernels.attention.workgroup import across_rows, workgroup
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
@@ -65,13 +65,7 @@ def attention_kernel(
     values.load(0)
     steps = fx.ceildiv(part.keys_end(first_query + group.own), group.rows)
     for step in range(fx.max(steps, 1)):
-        fx.barrier()  # all have read the tiles before
-        keys.store()
-        values.store()
-        fx.barrier()
-        keys.load(step + 1)
-        values.load(step + 1)
-
+        advance(step, keys, values)
         first_key = step * group.rows
         # Where weights go through LDS, all waves meet at barriers.
         if not group.in_place or first_key < any_sees:

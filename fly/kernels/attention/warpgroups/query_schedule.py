@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import fly.expr as fx
 from fly.kernels.attention.warpgroups.forms import KEYS
-from fly.kernels.attention.warpgroups.groups import (
-    GROUPS,
-    ROWS,
-)
+from fly.kernels.attention.warpgroups.groups import GROUPS, ROWS
 
 BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
 CACHED = 24 << 20  # bytes of keys and values of heads that blocks work on together

@@ -15,10 +15,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.gemm.batched_gemm import Left
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
-from fly.kernels.gemm.plans import (
-    WIDEST,
-    Plan,
-)
+from fly.kernels.gemm.plans import WIDEST, Plan
 from fly.kernels.gemm.tiled_products import (
     multiply,
     products_first,

@@ -17,15 +17,7 @@ from fly.kernels.gemm.operands import (
     result_type,
     with_bias,
 )
-from fly.kernels.gemm.plans import (
-    ROWS,
-    WIDEST,
-    Access,
-    access,
-    edge,
-    element_type,
-    plan_for,
-)
+from fly.kernels.gemm.plans import ROWS, WIDEST, Access, access, edge, element_type, plan_for
 from fly.kernels.gemm.preshuffled.preshuffled_gemm import COLUMNS, preshuffled_gemm
 from fly.kernels.operators import operator
 from fly.kernels.shapes import TARGETS

@@ -15,13 +15,7 @@ import fly
 import fly.expr as fx
 from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroups.warpgroup_launches import (
-    BLOCK,
-    maps,
-    multiplied,
-    results,
-    tiles,
-)
+from fly.kernels.gemm.warpgroups.warpgroup_launches import BLOCK, maps, multiplied, results, tiles
 from fly.kernels.gemm.warpgroups.warpgroup_output import Output, chunks, products
 from fly.kernels.gemm.warpgroups.warpgroup_parts import finish_kernel, put, room
 from fly.kernels.gemm.warpgroups.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
