@@ -14,15 +14,13 @@ from fly_common.errors import UsageError
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import exp, reciprocal
-from fly.kernels.arrays import SMALL_FLOATS, check_types, contiguous
+from fly.kernels.arrays import SMALL_FLOATS, check_types
 from fly.kernels.mixed_precision import later
 from fly.kernels.operators import operator
 from fly.kernels.shapes import for_model
 
 Logits = fx.Tensor[fx.Float, "T", fx.sym_int32("E")]
-Choices = fx.Tensor[fx.Int32, fx.sym_int32("n")]
 LANES = 64  # of the block of a token: one wave, or two of 32
-BLOCK = 256
 OWN = 8  # logits of a lane
 MOST_LANES, MOST_CHOSEN = 32, 8  # of a token, if lanes take it
 LAST, NO_KEY = 2**31 - 1, -(2**31)
@@ -181,75 +179,3 @@ def _(ctx: Any, of_weights: Any, _: Any) -> Any:
     chosen = weights * (of_weights - (of_weights * weights).sum(1, keepdim=True))
     zeros = weights.new_zeros(shape)
     return zeros.scatter(1, experts.long(), chosen).to(dtype), None
-
-
-@fly.kernel
-def count_kernel(experts: fx.Tensor, counts: fx.Tensor):
-    expert, thread = fx.block_idx.x, fx.thread_idx.x
-    count = 0
-    for i in range(thread, experts.shape[0], BLOCK):
-        if experts[i] == expert:
-            count += 1
-    total = fx.block.reduce(count)
-    if thread == 0:
-        counts[expert] = total
-
-
-@fly.kernel
-def offsets_kernel(counts: fx.Tensor, offsets: fx.Tensor):
-    items = MOST_EXPERTS // BLOCK
-    count = counts.shape[0]
-    own = fx.block.load(counts, items, valid=count)
-    fx.block.store(offsets, fx.block.inclusive_scan(own), valid=count)
-
-
-@fly.kernel
-def places_kernel(experts: fx.Tensor, offsets: fx.Tensor, order: fx.Tensor, places: fx.Tensor):
-    expert, thread, count = fx.block_idx.x, fx.thread_idx.x, experts.shape[0]
-    start = 0
-    if expert > 0:
-        start = offsets[expert - 1]
-    for first in range(0, count, BLOCK):
-        i = first + thread
-        own = 0
-        if i < count and experts[i] == expert:
-            own = 1
-        rank, total = fx.block.exclusive_scan(own, total=True)
-        if own == 1:
-            order[start + rank] = i
-            places[i] = start + rank
-        start += total
-
-
-@fly.jit
-def sort(experts: Choices, count: fx.Int32):
-    n = experts.shape[0]
-    counts, offsets = fx.empty(count, fx.Int32), fx.empty(count, fx.Int32)
-    order, places = fx.empty(n, fx.Int32), fx.empty(n, fx.Int32)
-    count_kernel(experts, counts).launch(grid=count, block=BLOCK)
-    offsets_kernel(counts, offsets).launch(grid=1, block=BLOCK)
-    places_kernel(experts, offsets, order, places).launch(grid=count, block=BLOCK)
-    return order, places, offsets
-
-
-def _fake_sort(experts: Any, count: int) -> Any:
-    import torch
-
-    sizes = (experts.numel(), experts.numel(), count)
-    return tuple(experts.new_empty(size, dtype=torch.int32) for size in sizes)
-
-
-@operator("(Tensor experts, int count) -> (Tensor, Tensor, Tensor)", fake=_fake_sort)
-def moe_sort(experts: Any, count: int) -> Any:
-    """The stable order of choices by expert.
-
-    experts: of i32, any shape, with n elements from 0 to count - 1, which is not checked, as they
-    are the device's. Returns three arrays of i32:
-    the n choices in order, each a place in the flattened `experts`; the place of each choice in
-    that order; and for each expert the end of its choices there, as `grouped_matmul` takes them.
-    UsageError unless 1 ≤ count ≤ 1024.
-    """
-    check_types(("int32",), experts=experts)
-    if not 0 < count <= MOST_EXPERTS:
-        raise UsageError(f"there are {count} experts", hint=f"1 to {MOST_EXPERTS} can be sorted by")
-    return sort(contiguous(experts).reshape(-1), count)

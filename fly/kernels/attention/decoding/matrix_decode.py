@@ -21,9 +21,16 @@ from fly_target.registry import find
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
+from fly.kernels.attention.decoding.cache_rows import (
+    Stored,
+    chunks,
+    elements,
+    fragment_of,
+    load_run,
+)
 from fly.kernels.attention.forward import LOWEST, SLACK, TINY, sum_of
 from fly.kernels.attention.problem import shared_head
-from fly.kernels.attention.vectors import WIDTH, load_stored, store_vector
+from fly.kernels.attention.vectors import WIDTH, store_vector
 from fly.kernels.attention.workgroup import WAVE_LANES, across_rows
 
 EDGE = 16  # rows and columns of a product
@@ -78,48 +85,10 @@ class Instruction(NamedTuple):
     def multiply(self, sums: Any, a: list[Any], b: list[Any]) -> None:
         """Adds a product of the lane's values of both operands, `deep` each."""
         tile = fx.make_view((0, 0), fx.make_identity_layout((EDGE, self.deep * self.groups)))
-        thread, fragments = self.product.get_slice(fx.lane_id()), []
-        for part, values in ((thread.partition_A(tile), a), (thread.partition_B(tile), b)):
-            fragment = fx.make_fragment_like(part, values[0].dtype)
-            for i, value in enumerate(values):
-                fragment[i] = value
-            fragments.append(fragment)
-        fx.gemm(self.product, sums, *fragments, sums)
-
-
-class Heads:
-    """The keys, or values, of a head in a cache whose rows are adjacent in all pages."""
-
-    def __init__(self, cache: Any, head: Any, d: int):
-        self.cache, self.d = cache, d
-        self.first = fx.get_iter(cache) + fx.Int64(head) * cache.stride[2]
-
-    def row(self, index: Any) -> Any:
-        """A row, counted from the cache's first: a vector."""
-        start = self.first + fx.Int64(index) * self.cache.stride[1]
-        return fx.make_view(start, fx.make_layout(self.d, 1))
-
-
-def elements(vectors: list[Any]) -> list[Any]:
-    """The elements of vectors, one after the other."""
-    return [vector[i] for vector in vectors for i in range(vector.numel)]
-
-
-def chunks(row: Any, group: Any, groups: int, d: int) -> list[Any]:
-    """A lane's elements of a key or a query: every vector of eight that is its group's."""
-    parts = range(0, d // WIDTH, groups)
-    return elements([load_stored(row, (part + group) * WIDTH) for part in parts])
-
-
-def load_run(row: Any, first: Any, count: int) -> list[Any]:
-    """So many adjacent elements of a row: 2 to 16."""
-    access = min(count, WIDTH)
-    held = fx.make_rmem_tensor((access, count // access), row.dtype)
-    part = fx.make_view(
-        fx.get_iter(row) + first, fx.make_layout((access, count // access), (1, access))
-    )
-    fx.copy(fx.make_copy_atom(fx.UniversalCopy(access * row.dtype.bits), row.dtype), part, held)
-    return elements([held.load()])
+        thread = self.product.get_slice(fx.lane_id())
+        own_a = fragment_of(thread.partition_A(tile), a)
+        own_b = fragment_of(thread.partition_B(tile), b)
+        fx.gemm(self.product, sums, own_a, own_b, sums)
 
 
 def block_ends(d: int) -> None:
@@ -156,7 +125,7 @@ def matrix_piece_kernel(
     end = fx.min(lengths[sequence], start + keys)
     if start >= end:
         return
-    own_keys, own_values = Heads(K, kv_head, d), Heads(V, kv_head, d)
+    own_keys, own_values = Stored(K, kv_head, d), Stored(V, kv_head, d)
     page = fx.Uint32(K.shape[1])
     head = first_head + fx.min(column, heads - 1)
     query = chunks(Q[sequence, head, None], group, groups, d)
@@ -171,7 +140,8 @@ def matrix_piece_kernel(
         index = fx.Int32(fx.Uint32(tables[sequence, number]) * page + offset)
         scores = []
         for block in range(groups):
-            row = own_keys.row(fx.shuffle_idx(index, block * EDGE + column))
+            own = fx.shuffle_idx(index, block * EDGE + column)
+            row = own_keys.row(own_keys.place_in_order(own))
             key, block_scores = chunks(row, group, groups, d), unit.zeros()
             for i in range(0, len(key), unit.deep):
                 unit.multiply(block_scores, key[i : i + unit.deep], query[i : i + unit.deep])
@@ -197,8 +167,8 @@ def matrix_piece_kernel(
             values = []
             for place in range(i, i + unit.deep):
                 own = place // unit.own * EDGE + group * unit.own + place % unit.own
-                row = own_values.row(fx.shuffle_idx(index, own))
-                values.append(load_run(row, column * run, run))
+                row = own_values.place_in_order(fx.shuffle_idx(index, own))
+                values.append(load_run(own_values.row(row), column * run, run))
             for j, one in enumerate(sums):
                 unit.multiply(one, [value[j] for value in values], weights[i : i + unit.deep])
             block_ends(d)

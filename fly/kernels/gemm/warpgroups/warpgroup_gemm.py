@@ -13,19 +13,15 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_operands import add_parts, operand
-from fly.kernels.gemm.warpgroup_output import Output, chunks, products
-from fly.kernels.gemm.warpgroup_parts import finish_kernel, put, room
-from fly.kernels.gemm.warpgroup_plans import GROUPS, ROW, THREADS, WarpgroupPlan
-from fly.kernels.gemm.warpgroup_stream import Exchange, rooms, schedule_of
+from fly.kernels.gemm.warpgroups.warpgroup_launches import BLOCK, maps, multiplied, results, tiles
+from fly.kernels.gemm.warpgroups.warpgroup_output import Output, chunks, products
+from fly.kernels.gemm.warpgroups.warpgroup_parts import finish_kernel, put, room
+from fly.kernels.gemm.warpgroups.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
+from fly.kernels.gemm.warpgroups.warpgroup_stream import Exchange, rooms, schedule_of
 
 FEW, MANY = 40, 232  # registers of a thread that copies, and of one that multiplies
-
-
-def tiles(plan, rows, along_k):
-    """The layout of a tile of A or B in shared memory."""
-    return fx.nvvm.tile_layout(EVERY[plan.element], (rows, plan.depth), int(along_k), ROW)
 
 
 @fly.kernel
@@ -48,6 +44,10 @@ def warpgroup_gemm_kernel(
     parts=None,
     flags=None,
 ):
+    if plan.follows:
+        dependent.wait_for_previous()
+    if plan.precedes:
+        dependent.let_next_begin()
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, plan.a_along_k), plan.stages)
     tiles_b = fx.nvvm.SharedTiles(element, tiles(plan, plan.columns, plan.b_along_k), plan.stages)
@@ -112,21 +112,6 @@ def warpgroup_gemm_kernel(
         fx.cluster.barrier()  # no block ends while others copy to it, or release its buffers
 
 
-def maps(A, B, plan):
-    """The tensor maps of operands, which are copied first if TMA could not copy their tiles."""
-    return [
-        fx.nvvm.tensor_map(
-            operand(X, across, along_k, pad),
-            tiles(plan, rows, along_k),
-            tf32=plan.element == "f32",  # rounded by TMA: wgmma truncates
-        )
-        for X, across, rows, along_k, pad in (
-            (A, 1, plan.rows, plan.a_along_k, plan.pad_a),
-            (B, 2, plan.columns // plan.cluster, plan.b_along_k, plan.pad_b),
-        )
-    ]
-
-
 @fly.jit
 def warpgroup_gemm(
     A: fx.Tensor[fx.Numeric, "B", fx.sym_int32("M"), fx.sym_int32("K")],
@@ -139,24 +124,9 @@ def warpgroup_gemm(
     epilogue: fx.Constexpr[Epilogue],
 ):
     """epilogue(A·B) for batches of matrices; as `batched_gemm.gemm`."""
-    batches, m, k, n = A.shape[0], A.shape[1], A.shape[2], B.shape[2]
-    whole = plan.splits == 1
-    C = fx.empty((batches * plan.splits, m, n), EVERY[plan.out])
-    target = fx.nvvm.tensor_map(C, chunks(plan)) if plan.tma_store else C
-    down, across = fx.ceildiv(m, plan.rows * plan.cluster), fx.ceildiv(n, plan.columns)
-    count = batches * plan.splits * down * across * plan.cluster
-    own = epilogue if whole else Epilogue(plan.out, 1)
-    warpgroup_gemm_kernel(
-        *maps(A, B, plan), target, C, bias, addend, alpha, beta, batches, m, n, k, plan, own,
-        None, *(rooms(plan) if plan.stream else ()),
-    ).launch(
-        grid=plan.blocks if plan.stream else fx.min(count, plan.blocks),
-        block=(1 + GROUPS) * THREADS,
-        cluster=plan.cluster,
-    )  # fmt: skip
-    if whole:
-        return C
-    return add_parts(C, (batches, m, n), bias, addend, alpha, beta, plan, epilogue)
+    added = bias, addend, alpha, beta
+    more = None, *(rooms(plan) if plan.stream else ())
+    return multiplied(warpgroup_gemm_kernel, A, B, added, added, plan, epilogue, more)
 
 
 @fly.jit
@@ -169,13 +139,12 @@ def grouped_warpgroup_gemm(
 ):
     """epilogue(A·B) of groups of rows; as `grouped_gemm.grouped_gemm`."""
     m, k, groups, n = A.shape[1], A.shape[2], B.shape[0], B.shape[2]
-    C = fx.empty((1, m, n), EVERY[plan.out])
-    target = fx.nvvm.tensor_map(C, chunks(plan)) if plan.tma_store else C
+    target, C = results(plan, 1, m, n)
     parts = fx.empty(room(plan), fx.Float32) if plan.least else None
     ends = offsets, parts
     warpgroup_gemm_kernel(
         *maps(A, B, plan), target, C, A, A, 1.0, 1.0, groups, m, n, k, plan, epilogue, *ends
-    ).launch(grid=plan.blocks, block=(1 + GROUPS) * THREADS)
+    ).launch(grid=plan.blocks, block=BLOCK)
     if plan.least:
         finish_kernel(target, C, *ends, groups, n, k, plan, epilogue).launch(
             grid=(plan.blocks, plan.pieces), block=GROUPS * THREADS

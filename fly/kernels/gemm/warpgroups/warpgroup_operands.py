@@ -6,8 +6,9 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_plans import ALIGNMENT, SUMMED, WarpgroupPlan
+from fly.kernels.gemm.warpgroups.warpgroup_plans import ALIGNMENT, SUMMED, WarpgroupPlan
 
 PADDED = 256  # threads that copy a row
 
@@ -30,6 +31,7 @@ def sum_kernel(
 ):
     """Adds the parts of C, and applies the epilogue: `unit` adjacent elements a thread, and as many
     rows a block as its threads have elements for."""
+    dependent.wait_for_previous()
     unit, across = plan.unit, SUMMED // plan.lines
     line, place = divmod(fx.thread_idx.x, across)
     row, batch = fx.block_idx.x * plan.lines + line, fx.block_idx.z
@@ -62,6 +64,7 @@ def sum_kernel(
 def pad_kernel(X: fx.Tensor, Y: fx.Tensor, unit: fx.Constexpr[int]):
     """Copies rows to rows that begin at multiples of 16 bytes, `unit` elements a thread. What is
     behind the end of a row is 0."""
+    dependent.let_next_begin()
     batch, row = fx.block_idx.z, fx.block_idx.x
     first = (fx.block_idx.y * PADDED + fx.thread_idx.x) * unit
     held, zero = fx.make_rmem_tensor(unit, X.dtype), X.dtype(0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import fly.expr as fx
-from fly.kernels.gemm.warpgroup_plans import PART_STEPS
+from fly.kernels.gemm.warpgroups.warpgroup_plans import PART_STEPS
 
 
 class Place(NamedTuple):

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
-from fly.kernels.gemm.warpgroup_parts import VECTOR, wide
-from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS
-from fly.kernels.gemm.warpgroup_schedule import Groups, Place, Schedule, of_cluster
+from fly.kernels import dependent
+from fly.kernels.gemm.warpgroups.warpgroup_parts import VECTOR, wide
+from fly.kernels.gemm.warpgroups.warpgroup_plans import GROUPS, THREADS
+from fly.kernels.gemm.warpgroups.warpgroup_schedule import Groups, Place, Schedule, of_cluster
 
 LEAST = 8  # steps along K that a block takes of tiles that are divided
 CLEARED = 256  # threads
@@ -134,6 +135,7 @@ class Exchange:
 
 @fly.kernel
 def clear_kernel(flags: fx.Tensor, count: fx.Int32):
+    dependent.let_next_begin()
     for i in range(fx.thread_idx.x, count, CLEARED):
         flags[i] = fx.Int32(0)
 

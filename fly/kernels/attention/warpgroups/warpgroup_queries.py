@@ -1,5 +1,5 @@
 """What the gradients' kernels of Hopper have of a tile of queries: before them the numbers that
-they read, and behind them the sums of dQ, which they add to; and how they lie in shared memory.
+they read, and behind them the sums of dQ, which they add to.
 
 The sums of a tile lie in memory in the order of the registers of the threads that add to them,
 which are the same threads here and there, so that those of a warp are adjacent.
@@ -7,64 +7,24 @@ which are the same threads here and there, so that those of a warp are adjacent.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.approximations import LOG2_E
 from fly.kernels.attention.problem import Problem
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
-from fly.kernels.attention.warpgroups import (
+from fly.kernels.attention.warpgroups import forms
+from fly.kernels.attention.warpgroups.forms import QUERIES, columns
+from fly.kernels.attention.warpgroups.groups import (
     GROUPS,
-    ROW,
     ROWS,
     THREADS,
     WORKERS,
     result_layout,
     store,
 )
-
-KEYS = GROUPS * ROWS  # of a tile
-QUERIES = {64: 128, 128: 64}  # of a tile, for each d
-
-
-class Forms(NamedTuple):
-    """The layouts in shared memory of own rows, streamed rows, numbers of these, and dS; and the
-    multiplications: of scores and dP, of dV and dK, of dQ."""
-
-    own: Any
-    streamed: Any
-    numbers: Any
-    gradients: Any
-    scores: Any
-    sums: Any
-    queries: Any
-
-
-def forms(element: str, d: int) -> Forms:
-    """For elements of a type, and heads of d."""
-    dtype, rows = EVERY[element], QUERIES[d]
-    above = fx.make_layout((GROUPS, 1, 1), (1, 0, 0))
-    width = columns(d)
-    beside = fx.make_layout((1, GROUPS, 1), (0, 1, 0))
-    return Forms(
-        fx.nvvm.tile_layout(dtype, (KEYS, d), 1, ROW),
-        fx.nvvm.tile_layout(dtype, (rows, d), 1, ROW),
-        fx.make_layout((rows,), (1,)),
-        fx.nvvm.tile_layout(dtype, (KEYS, rows), 1, ROW),
-        fx.make_tiled_mma(fx.make_mma_atom(fx.nvvm.WGMMA(rows, dtype)), above),
-        fx.make_tiled_mma(fx.make_mma_atom(fx.nvvm.WGMMA(d, dtype, a_in_registers=True)), above),
-        fx.make_tiled_mma(
-            fx.make_mma_atom(fx.nvvm.WGMMA(width, dtype)), above if width == d else beside
-        ),
-    )
-
-
-def columns(d: int) -> int:
-    """Those of a tile of dQ that a group adds to: all, of its own 64 queries, or a half."""
-    return d if QUERIES[d] > ROWS else d // GROUPS
 
 
 @fly.kernel
@@ -84,6 +44,7 @@ def prepare_kernel(
 ):
     """Of a tile of queries: the logarithms to base 2, infinite for queries that see no key or do
     not exist, whose weights then are 0; delta; and zeros for the sums of dQ."""
+    dependent.let_next_begin()
     rows, lanes = QUERIES[problem.d], problem.d // WIDTH
     part = problem.part(rows, Q, K, starts_q, starts_k)
     if not part.exists:
@@ -135,7 +96,8 @@ def finish_kernel(
     problem: fx.Constexpr[Problem],
 ):
     """Stores the sums of dQ of a tile of queries."""
-    rows, form, dtype = QUERIES[problem.d], forms(element, problem.d), EVERY[element]
+    dependent.wait_for_previous()
+    rows, form, dtype = QUERIES[problem.d], forms.backward(element, problem.d), EVERY[element]
     part = problem.part(rows, Q, K, starts_q, starts_k)
     if not part.exists:
         return

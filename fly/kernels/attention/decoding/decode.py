@@ -12,60 +12,22 @@ alone: results are the same in each run, and beside any other sequences.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
 import fly
 import fly.expr as fx
-from fly.kernels.approximations import LOG2_E, exp2
-from fly.kernels.attention.matrix_decode import matrix_piece_kernel
+from fly.kernels import dependent
+from fly.kernels.approximations import LOG2_E
+from fly.kernels.attention.decoding.matrix_decode import matrix_piece_kernel
+from fly.kernels.attention.decoding.pieces import THREADS, Room, Softmax
 from fly.kernels.attention.problem import shared_head
 from fly.kernels.attention.vectors import WIDTH, load_vector, store_vector
 
 PIECE = 256  # keys
 MOST_HEADS = 8  # query heads of a wave: each has 16 numbers in registers of a thread
-LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
-THREADS = 64  # of a block: one wave, or two of 32 lanes that share nothing
 
 Rows = fx.Tensor[fx.Float, "sequences", fx.sym_int32("heads"), None]
 Cache = fx.Tensor[fx.Float, "pages", fx.sym_int32("page"), fx.sym_int32("kv_heads"), None]
 Tables = fx.Tensor[fx.Int32, "sequences", "most_pages"]
 Lengths = fx.Tensor[fx.Int32, "sequences"]
-
-
-class Softmax(NamedTuple):
-    """Over some keys: a bound of the scores, the sum of 2^(score - bound), and the sums of values
-    with these weights."""
-
-    bound: Any
-    total: Any
-    sums: Any
-
-    @classmethod
-    def of_nothing(cls) -> Softmax:
-        """Over no keys."""
-        return cls(fx.Float32(LOWEST), fx.Float32(0), fx.full(WIDTH, 0.0, fx.Float32))
-
-    def extended(self, scores: list[Any], values: list[Any]) -> Softmax:
-        """Over further keys, too."""
-        bound = fx.maxnumf(self.bound, *scores)
-        own = exp2(self.bound - bound)
-        total, sums = self.total * own, self.sums * own
-        for score, value in zip(scores, values, strict=True):
-            weight = exp2(score - bound)
-            total, sums = total + weight, sums + value * weight
-        return Softmax(bound, total, sums)
-
-    def where(self, exists: Any) -> Softmax:
-        """Over these keys, or over none."""
-        bound, total = fx.where(exists, self.bound, LOWEST), fx.where(exists, self.total, 0.0)
-        return Softmax(bound, total, self.sums)
-
-    def merge(self, other: Softmax) -> Softmax:
-        """Over the keys of both."""
-        bound = fx.maxnumf(self.bound, other.bound)
-        own, others = exp2(self.bound - bound), exp2(other.bound - bound)
-        total = self.total * own + other.total * others
-        return Softmax(bound, total, self.sums * own + other.sums * others)
 
 
 @fly.kernel
@@ -83,6 +45,7 @@ def piece_kernel(
     heads: fx.Constexpr[int],
 ):
     """`heads` query heads of a sequence, and a piece of its keys."""
+    dependent.let_next_begin()
     piece = (fx.block_idx.x * THREADS + fx.thread_idx.x) // fx.num_warp_threads()
     first_head, sequence = fx.block_idx.y * heads, fx.block_idx.z
     kv_head = shared_head(first_head, Q.shape[1], K.shape[2])
@@ -121,37 +84,6 @@ def piece_kernel(
                 Totals[sequence, first_head + i, piece] = state.total
 
 
-@fly.kernel
-def combine_kernel(
-    Bounds: fx.Tensor,
-    Totals: fx.Tensor,
-    Sums: fx.Tensor,
-    lengths: fx.Tensor,
-    Out: fx.Tensor,
-    d: fx.Constexpr[int],
-    keys: fx.Constexpr[int],
-    at_once: fx.Constexpr[int],
-):
-    """Eight elements of a head for each thread, which loads `at_once` pieces of so many keys before
-    it combines them."""
-    lanes = d // WIDTH
-    head = fx.block_idx.x * (THREADS // lanes) + fx.thread_idx.x // lanes
-    column, sequence = fx.thread_idx.x % lanes * WIDTH, fx.block_idx.y
-    if head >= Out.shape[1]:
-        return
-    state, count = Softmax.of_nothing(), fx.ceildiv(lengths[sequence], keys)
-    for first in range(0, count, at_once):
-        loaded = []
-        for i in range(at_once):
-            place = sequence, head, fx.min(first + i, count - 1) if i else first
-            sums = load_vector(Sums[(*place, None)], column)
-            loaded.append(Softmax(Bounds[place], Totals[place], sums))
-        for i, one in enumerate(loaded):
-            state = state.merge(one.where(first + i < count) if i else one)
-    share = 1 / state.total if state.total > 0 else 0.0  # 0 for a sequence without keys
-    store_vector(Out[sequence, head, None], column, state.sums * share)
-
-
 @fly.jit
 def decode(
     Q: Rows,
@@ -167,23 +99,16 @@ def decode(
     """One query of each sequence. `heads` is the number of query heads that a wave takes. lanes:
     those of a wave that multiplies by matrix instructions, of caches whose pages follow each other;
     0 for FMA."""
-    sequences, all_heads = Q.shape[0], Q.shape[1]
-    pieces = fx.ceildiv(tables.shape[1] * K.shape[1], PIECE)
-    blocks = fx.ceildiv(pieces * fx.num_warp_threads(), THREADS)
-    Bounds = fx.empty((sequences, all_heads, pieces), fx.Float32)
-    Totals = fx.empty((sequences, all_heads, pieces), fx.Float32)
-    Sums = fx.empty((sequences, all_heads, pieces, d), fx.Float32)
-    Out = fx.empty(Q.shape, Q.dtype)
-    arrays = Q, K, V, tables, lengths, Bounds, Totals, Sums
+    room, groups = Room.of(Q, K, tables, PIECE, d), Q.shape[1] // heads
+    arrays = Q, K, V, tables, lengths, *room.pieces
     if lanes:
         matrix_piece_kernel(*arrays, scale, d, heads, PIECE).launch(
-            grid=(pieces, all_heads // heads, sequences), block=lanes
+            grid=(room.count, groups, Q.shape[0]), block=lanes
         )
     else:
+        blocks = fx.ceildiv(room.count * fx.num_warp_threads(), THREADS)
         piece_kernel(*arrays, scale, d, heads).launch(
-            grid=(blocks, all_heads // heads, sequences), block=THREADS
+            grid=(blocks, groups, Q.shape[0]), block=THREADS
         )
-    combine_kernel(Bounds, Totals, Sums, lengths, Out, d, PIECE, 1).launch(
-        grid=(fx.ceildiv(all_heads, THREADS * WIDTH // d), sequences), block=THREADS
-    )
+    Out = room.combined(lengths, d, PIECE, 1)
     return Out

@@ -13,7 +13,8 @@ from fly_common.errors import UsageError
 import fly
 import fly.expr as fx
 from fly.kernels.arrays import FLOATS, as_matrix, check_types, contiguous
-from fly.kernels.gemm.expert_routing import moe_route, moe_sort
+from fly.kernels.gemm.experts.expert_routing import moe_route
+from fly.kernels.gemm.experts.expert_sorting import moe_sort
 from fly.kernels.gemm.grouped_gemm import grouped_matmul
 from fly.kernels.gemm.matrix_product import matmul
 from fly.kernels.operators import operator

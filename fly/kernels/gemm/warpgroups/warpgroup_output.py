@@ -5,8 +5,8 @@ from __future__ import annotations
 from fly_trace.values.dtypes import EVERY
 
 import fly.expr as fx
-from fly.kernels.gemm.warpgroup_operands import element
-from fly.kernels.gemm.warpgroup_plans import ALIGNMENT, ROW, ROWS, THREADS
+from fly.kernels.gemm.warpgroups.warpgroup_operands import element
+from fly.kernels.gemm.warpgroups.warpgroup_plans import ALIGNMENT, ROW, ROWS, THREADS
 
 
 def chunks(plan):

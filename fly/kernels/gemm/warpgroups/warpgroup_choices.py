@@ -1,11 +1,12 @@
-"""When and how matrices are multiplied by TMA and wgmma, decided by the host from arrays and the
-target."""
+"""Which products warp groups multiply, and by which plan: decided by the host from arrays and the
+target.
+"""
 
 from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from fly_backend.choice import choose, row_of
 from fly_numerics.element_types import ELEMENT_TYPES
@@ -13,101 +14,29 @@ from fly_numerics.element_types import ELEMENT_TYPES
 from fly.kernels.arrays import address, contiguous, strides
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.plans import element_type
+from fly.kernels.gemm.warpgroups.warpgroup_plans import (
+    ALIGNMENT,
+    BAND,
+    BLOCKS,
+    LEAST_STEPS,
+    PART_STEPS,
+    SUM_UNIT,
+    SUMMED,
+    WarpgroupPlan,
+)
 
-ROW = 128  # bytes of a row of a tile in shared memory
-THREADS = 128  # of a warp group
-GROUPS = 2  # of them that multiply
-ROWS = 64  # of C that one of them has
-ALIGNMENT = 16  # bytes: of tensors that TMA copies, and of their rows
 ELEMENTS = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 RESULTS = ("f16", "bf16", "f32")
-BLOCKS = 132  # that run at once: the multiprocessors of an H100 or H200
 # Rows and columns of a tile → the time of a step along K as a share of the first one's, fitted to
 # times of an H200. Warp groups are above one another, or beside one another in 64 rows.
 TILES = {(128, 256): 1.0, (128, 128): 0.54, (64, 256): 0.675, (64, 128): 0.33}
 # The same where the products of a step are scaled before they are added: a warp group's registers
 # hold both products and sums.
 SCALED_TILES = {(128, 192): 1.0, (128, 128): 0.69, (64, 256): 0.76, (64, 128): 0.58}
-ROOM = 192 << 10  # bytes of shared memory for tiles of A and B
-SUMMED, SUM_UNIT = 256, 4  # threads that add parts, and elements of each
-BAND = 16
 # In units of a step along K of the first tile, 0.8 µs on an H200: what a tile costs beside its
 # steps, and a kernel that adds parts; and the bytes that the memory moves meanwhile.
 TILE_STEPS, SUM_STEPS, STEP_BYTES = 8, 5, 3.4e6
-# Steps that a divided tile of groups of rows costs more, and the least ones of a part.
-PART_STEPS, LEAST_STEPS = 18, 8
 MOST_EXTENT = 1 << 31
-
-
-class WarpgroupPlan(NamedTuple):
-    """element, out: the types of operands and of what the kernel stores. rows, columns: of a tile
-    of C. a_along_k, b_along_k: whether the operand's values of K are adjacent in memory.
-    pad_a, pad_b: whether the operand is copied first, because TMA could not copy its tiles.
-    tma_store: whether C's rows begin at multiples of 16 bytes. splits: the parts of K that
-    different blocks take. lines: the rows of C whose parts a block adds. band: the
-    rows of tiles that blocks go through together. blocks: those that run at once. grouped: groups
-    of rows of A are multiplied by different matrices. least: the least steps along K of a part of
-    their last tiles, or 0 if these are not divided. cluster: the blocks of a cluster, whose tiles
-    are below one another: each copies a part of B's tile to all of them. stream: the last tiles,
-    too few for all blocks, are divided among them (`warpgroup_stream`)."""
-
-    element: str
-    out: str
-    rows: int = 128
-    columns: int = 256
-    a_along_k: bool = True
-    b_along_k: bool = True
-    pad_a: bool = False
-    pad_b: bool = False
-    tma_store: bool = True
-    splits: int = 1
-    lines: int = 1
-    band: int = BAND
-    blocks: int = BLOCKS
-    grouped: bool = False
-    least: int = 0
-    cluster: int = 1
-    stream: bool = False
-
-    @property
-    def stages(self) -> int:
-        """The tiles of A and B that fit."""
-        return ROOM // (ROW * (self.rows + self.columns))
-
-    @property
-    def beside(self) -> int:
-        """The warp groups that are beside one another."""
-        return GROUPS if self.rows == ROWS else 1
-
-    @property
-    def width(self) -> int:
-        """The columns of a tile that a warp group has."""
-        return self.columns // self.beside
-
-    @property
-    def pieces(self) -> int:
-        """How many times a warp group stores 64 rows."""
-        return self.width // self.chunk
-
-    @property
-    def held(self) -> int:
-        """The sums of a tile that a thread has."""
-        return self.rows * self.columns // (GROUPS * THREADS)
-
-    @property
-    def unit(self) -> int:
-        """The elements whose parts a thread adds."""
-        return SUM_UNIT if self.tma_store else 1
-
-    @property
-    def depth(self) -> int:
-        """The extent of tiles along K."""
-        return ROW * 8 // ELEMENT_TYPES[self.element].bits
-
-    @property
-    def chunk(self) -> int:
-        """The columns of C that are stored together."""
-        return ROW * 8 // ELEMENT_TYPES[self.out].bits
 
 
 def multiplies(a: Any, b: Any, epilogue: Epilogue, tf32: bool) -> bool:
