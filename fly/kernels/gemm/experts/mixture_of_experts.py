@@ -17,6 +17,7 @@ from fly.kernels.gemm.experts.expert_routing import moe_route
 from fly.kernels.gemm.experts.expert_sorting import moe_sort
 from fly.kernels.gemm.grouped_gemm import grouped_matmul
 from fly.kernels.gemm.matrix_product import matmul
+from fly.kernels.mixed_precision import in_order
 from fly.kernels.operators import operator
 from fly.kernels.row_plans import Plan, plan
 from fly.kernels.rows import Row
@@ -46,10 +47,14 @@ def combine_kernel(
     plan: fx.Constexpr[Plan],
 ):
     token, columns = fx.block_idx.x, X.shape[1]
+    # On AMD, numbers that all lanes have are read in this order, which takes the fewest registers.
     shares = [weights[token * k + i] for i in range(k)]
+    in_order()
     # Places are not negative, which makes addresses cheaper.
     rows = [places[token * k + i].to(fx.Uint32) for i in range(k)]
+    in_order()
     parts = [Row(plan, columns, place).read(X) for place in rows]
+    in_order()
     row = Row(plan, columns)
 
     def total(*x):
