@@ -71,7 +71,7 @@ def test_a_loop_runs_for_each_half_of_a_wave_with_active_lanes(exec_mask, wanted
 @pytest.mark.parametrize("name", ["ds_bpermute_b32", "ds_permute_b32"])
 @pytest.mark.parametrize(("target", "group"), [("gfx1100", 32), ("gfx1201", 64)])
 def test_permutations_of_a_wave_of_64_lanes(name, target, group) -> None:
-    """Within the halves on gfx11, among all lanes on gfx12 (RDNA4 ISA manual: "WAVE64 ? 64 : 32")."""
+    """Within the halves on gfx11, among all lanes on gfx12 (RDNA4 ISA manual, DS_PERMUTE_B32)."""
     wait = "s_waitcnt lgkmcnt(0)" if target == "gfx1100" else "s_wait_dscnt 0x0"
     source = asm(f"{name} %0, %1, %2\\n{wait}", "(t + 40) * 4", "t + 1000")
     start = T & -group
