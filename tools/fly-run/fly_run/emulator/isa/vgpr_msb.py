@@ -5,9 +5,9 @@ its constant belong to the first source, 3:2 to the second, 5:4 to the third, 7:
 Bits 15:8 repeat the former value, for trap handlers. S_SETREG_IMM32_B32 of MODE sets them too,
 whichever field it writes: to bits 19:12 of its constant, where those of the result are the lowest,
 as they are in MODE (llvm/llvm-project#186491; LLVM, which keeps the bits through such an
-instruction, puts them there: AMDGPULowerVGPREncoding, handleSetregMode). Which operand an address or a stored value is
-depends on the encoding (LLVM: AMDGPULowerVGPREncoding, getVGPRLoweringOperandTables; llvm-objdump
-prints the resulting numbers, and a test compares them).
+instruction, puts them there: AMDGPULowerVGPREncoding, handleSetregMode). Which operand an address
+or a stored value is depends on the encoding (LLVM: getVGPRLoweringOperandTables in the same file;
+llvm-objdump prints the resulting numbers, and a test compares them).
 
 The constants are known statically, so every instruction gets its registers' full numbers before it
 is lowered. LLVM starts and ends each block with the upper bits clear; code where control flow joins
