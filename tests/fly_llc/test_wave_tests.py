@@ -137,6 +137,12 @@ def test_a_thread_number_that_is_not_used_later_stays():
     assert not is_scalar(source)
 
 
+def test_a_test_that_selects_stays():
+    source = module().replace(b"[ 9, %0 ]", b"[ %nine, %0 ]")
+    source = source.replace(b"  br i1", b"  %nine = select i1 %test, i32 8, i32 9\n  br i1")
+    assert not is_scalar(source)
+
+
 def test_the_declaration_is_there_once():
     source = module() + b"declare i32 @llvm.amdgcn.readfirstlane.i32(i32)\n"
     assert is_scalar(source)

@@ -8,8 +8,8 @@ knows that all lanes of a wave go one way there, but computes the test of LLVM I
 
 The number of the wave then keeps a vector register up to the test, also where its other users, such
 as the addresses of partial sums, need it no more. Here the number of the first lane's thread is
-compared instead. This costs no vector register where `%tid` is needed later anyway, and no more
-instructions than one:
+compared instead. This costs no vector register where `%tid` is needed later anyway, and at most one
+instruction where the test decides branches only:
 
     %lane = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %tid)
     %first = icmp ult i32 %lane, 64
@@ -82,7 +82,7 @@ def _changed(function: str, module: str, lanes: int) -> str | None:
     end = 0
     for number, test in enumerate(_TEST.finditer(function)):
         thread, size = shifts.get(test[3], ("", 0))
-        if not thread or not _is_used(thread, function, test.end()):
+        if not thread or not _is_used(thread, function, test.end()) or _selects(test[1], function):
             continue
         lane = f"%fly.wave.{number}"
         parts += [
@@ -96,6 +96,12 @@ def _changed(function: str, module: str, lanes: int) -> str | None:
 
 def _is_used(value: str, function: str, start: int) -> bool:
     return re.compile(rf"{re.escape(value)}(?![-$.\w])").search(function, start) is not None
+
+
+def _selects(test: str, function: str) -> bool:
+    """Whether a test has a user that needs it in lanes: all but branches."""
+    users = rf"^(?!  {re.escape(test)} = |  br i1 ).*{re.escape(test)}(?![-$.\w])"
+    return re.search(users, function, re.MULTILINE) is not None
 
 
 def _is_consecutive(head: str, module: str, lanes: int) -> bool:
