@@ -7,9 +7,10 @@ dependent launches.
     python -m h200.dependent table RESULTS.json       writes the section of results/h200.md
 
 Each call is compiled as `fly.kernels` has it, and without `fly.kernels.dependent`: a kernel then
-begins when the one before it has ended. Both are repeated in CUDA graphs, in turns. A kernel that reads what the one before has not written yet reads what an earlier call
-left there; so the check makes calls with other numbers one after the other, without waiting for
-any, and compares their results with those of calls without dependent launches.
+begins when the one before it has ended. Both are repeated in CUDA graphs, in turns. A kernel that
+reads what the one before has not written yet reads what an earlier call left there; so the check
+makes calls with other numbers one after the other, without waiting for any, and compares their
+results with those of calls without dependent launches.
 """
 
 from __future__ import annotations
