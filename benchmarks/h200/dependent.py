@@ -7,10 +7,10 @@ dependent launches.
     python -m h200.dependent table RESULTS.json       writes the section of results/h200.md
 
 Each call is compiled as `fly.kernels` has it, and without `fly.kernels.dependent`: a kernel then
-begins when the one before it has ended. Both are repeated in CUDA graphs, and launched on a stream,
-in turns. A kernel that reads what the one before has not written yet reads what an earlier call
-left there; so the check makes calls with other numbers one after the other, without waiting for
-any, and compares their results with those of calls without dependent launches.
+begins when the one before it has ended. Both are repeated in CUDA graphs, in turns. A kernel that
+reads what the one before has not written yet reads what an earlier call left there; so the check
+makes calls with other numbers one after the other, without waiting for any, and compares their
+results with those of calls without dependent launches.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from unittest.mock import patch
 
 import torch
 
-from h200 import measuring, row_widths
 from h200.library import _argument, recorded, results
+from h200.row_widths import seconds
 from h200.sections import commands
 
 HEAD = "## Dependent launches\n"
@@ -105,16 +105,6 @@ def _gradients(batches: int, heads: int, length: int, d: int) -> Case:
     return Case(name, call, make, error=2**-7)
 
 
-def _groups(m: int, n: int, k: int) -> Case:
-    def make(place: str) -> list[Any]:
-        ends = [m // 16 * i + 37 * (i % 2) for i in range(1, 16)]
-        offsets = torch.tensor([*ends, m], dtype=torch.int32, device=place)
-        return [_new(place, m, k), _new(place, 16, k, n), offsets]
-
-    name = f"`grouped_matmul`, 16 groups, {m}×{n}×{k}"
-    return Case(name, lambda *given: _kernels().grouped_matmul(*given), make)
-
-
 def _integers(name: str, count: int, most: int, call: Callable[..., Any]) -> Case:
     def make(place: str) -> list[Any]:
         return [torch.randint(0, most, (count,), dtype=torch.int32, device=place)]
@@ -127,9 +117,6 @@ CASES = (
     _product(256, 512, 8192),
     _product(16, 4096, 4096),
     _product(1023, 1021, 1019),
-    _groups(4096, 4096, 4096),
-    _norm(512, 4096),
-    _norm(4096, 8192),
     _norm(64, 65536),
     _decoding(1, 1024, 128),
     _decoding(8, 4096, 128),
@@ -141,8 +128,6 @@ CASES = (
     _integers("moe_sort", 1 << 15, 64, lambda x: _kernels().moe_sort(x, 64)),
     _integers("prefix_sum", 1 << 16, 9, lambda x: _kernels().prefix_sum(x)),
     _integers("prefix_sum", 1 << 24, 9, lambda x: _kernels().prefix_sum(x)),
-    _integers("histogram", 1 << 16, 256, lambda x: _kernels().histogram(x, 256)),
-    _integers("histogram", 1 << 24, 256, lambda x: _kernels().histogram(x, 256)),
 )
 
 
@@ -210,7 +195,7 @@ def checked(case: Case, ways: dict[str, Callable[..., Any]], count: int) -> floa
 
 
 def measure(folder: Path) -> list[dict[str, Any]]:
-    """A row for each case: medians and quartiles in µs, in graphs and on a stream."""
+    """A row for each case: medians and quartiles in µs."""
     torch.manual_seed(0)
     rows = []
     for case, row in zip(CASES, json.loads((folder / "cases.json").read_text()), strict=True):
@@ -218,10 +203,9 @@ def measure(folder: Path) -> list[dict[str, Any]]:
         found: dict[str, Any] = {"name": case.name, "differs": checked(case, ways, CALLS)}
         inputs = case.make("cuda")
         calls = {way: partial(call, inputs) for way, call in ways.items()}
-        for where, seconds in (("graph", row_widths.seconds), ("stream", measuring.seconds)):
-            for way, times in seconds(calls).items():
-                low, _, high = quantiles(times, n=4)
-                found[f"{where} {way}"] = [1e6 * t for t in (median(times), low, high)]
+        for way, times in seconds(calls).items():
+            low, _, high = quantiles(times, n=4)
+            found[way] = [1e6 * t for t in (median(times), low, high)]
         rows.append(found)
         print(found, flush=True)
         del inputs, calls, ways
@@ -247,17 +231,18 @@ def table(document: dict[str, Any]) -> str:
     lines = [
         f"{HEAD}\n{', '.join(document['about'].values())}. bf16. µs of a call, medians, and",
         " quartiles: with dependent launches, and where a kernel begins when the one\nbefore it",
-        " has ended; repeated in CUDA graphs, and launched on a stream.\n\n",
-        "| | graph | quartiles | plain | quartiles | of plain | stream | plain |\n",
-        "|---|---:|---|---:|---|---:|---:|---:|\n",
+        " has ended; in CUDA graphs. Calls with × were tried, and have none.\n\n",
+        "| | dependent | quartiles | plain | quartiles | of plain |\n",
+        "|---|---:|---|---:|---|---:|\n",
     ]
+    used = {case.name for case in CASES}
     for row in document["rows"]:
-        (own, *own_low_high), (plain, *low_high) = (row[f"graph {way}"] for way in WAYS)
+        (own, *own_low_high), (plain, *low_high) = (row[way] for way in WAYS)
         spreads = ["–".join(f"{x:,.1f}" for x in one) for one in (own_low_high, low_high)]
-        streams = [f"{row[f'stream {way}'][0]:,.1f}" for way in WAYS]
+        name = row["name"] + " ×" * (row["name"] not in used)
         lines.append(
-            f"| {row['name']} | {own:,.1f} | {spreads[0]} | {plain:,.1f} | {spreads[1]}"
-            f" | {own / plain:.3f} | {' | '.join(streams)} |\n"
+            f"| {name} | {own:,.1f} | {spreads[0]} | {plain:,.1f} | {spreads[1]}"
+            f" | {own / plain:.3f} |\n"
         )
     return "".join(lines)
 

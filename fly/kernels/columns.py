@@ -48,7 +48,6 @@ def add_up(parts, dtype):
 @fly.kernel
 def add_many_kernel(parts: fx.Tensor, Y: fx.Tensor, Z: fx.Tensor):
     """Adds parts to Y, and second ones to Z. `LINES` threads take the parts of a column in turn."""
-    dependent.wait_for_previous()
     place, line = fx.thread_idx.x % ADDED, fx.thread_idx.x // ADDED
     column, kind = fx.block_idx.x * ADDED + place, fx.block_idx.y
     own = fx.shared_array(parts.dtype, (LINES, ADDED))

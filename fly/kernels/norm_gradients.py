@@ -79,7 +79,6 @@ def all_backward_kernel(
 ):
     """All derivatives at once. A block has sums of those of the parameters, over its rows, and
     stores them as its row of `parts`: those of the weight, and of the bias."""
-    dependent.let_next_begin()
     kinds = 1 + centred
     near = sums_in_registers(plan, kinds)
     kept = [Sums(plan, X.shape[1], parts.dtype, kind < near) for kind in range(kinds)]

@@ -17,16 +17,8 @@ from __future__ import annotations
 from typing import Any
 
 import fly.expr as fx
+from fly.kernels.attention.views import coordinates, transposed
 from fly.kernels.attention.workgroup import VALUES, Workgroup
-
-
-def transposed(matrix: Any) -> Any:
-    """A view of a matrix with rows and columns exchanged."""
-    return fx.make_view(fx.get_iter(matrix), fx.select(fx.get_layout(matrix), [1, 0]))
-
-
-def _coordinates(shape: Any) -> Any:
-    return fx.make_view((0, 0), fx.make_identity_layout(shape))
 
 
 def _rows(group: Workgroup, matrix: Any, tile: Any, rows: int) -> Any:
@@ -131,7 +123,7 @@ class Scores:
 
     def __init__(self, group: Workgroup):
         self.group = group
-        tile = _coordinates((group.rows, group.own))
+        tile = coordinates((group.rows, group.own))
         self.places = group.product.get_slice(fx.thread_idx.x).partition_C(tile)
         self.count = fx.size(self.places)
 
@@ -158,7 +150,7 @@ class Sums:
 
     def __init__(self, group: Workgroup):
         self.group = group
-        tile = _coordinates((group.d, group.own))
+        tile = coordinates((group.d, group.own))
         part = group.product.get_slice(fx.thread_idx.x).partition_C(tile)
         self.held = fx.make_fragment_like(part, fx.Float32)
         self.held.fill(0.0)
@@ -201,7 +193,7 @@ class Weights:
         group, thread = self.group, fx.thread_idx.x
         rounded = fx.make_fragment_like(scores.places, group.dtype)
         rounded.store(numbers.to(group.dtype))
-        parts = _along_k(_coordinates((group.own, group.rows)), group.product)
+        parts = _along_k(coordinates((group.own, group.rows)), group.product)
         in_product = group.product.get_slice(thread)
         fragments = [
             fx.make_fragment_like(in_product.partition_B(parts[None, None, i]), group.dtype)

@@ -24,11 +24,6 @@ def result_layout(dtype, columns=CHUNK):
     return fx.nvvm.tile_layout(dtype, (ROWS, columns), 1, columns * dtype.bits // 8)
 
 
-def transposed(tile):
-    """The view of a tile with rows and columns exchanged."""
-    return fx.make_view(fx.get_iter(tile), fx.select(fx.get_layout(tile), (1, 0)))
-
-
 def clear(tiles, end):
     """Makes the rows of tiles from `end` on zeros, by all threads that multiply: what lies behind a
     sequence is another one's, of which not even NaNs may become part of a sum."""

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
+from fly.kernels.attention.views import transposed
 from fly.kernels.attention.warpgroups.forms import KEYS, QUERIES
 from fly.kernels.attention.warpgroups.groups import (
     ROWS,
@@ -19,7 +20,6 @@ from fly.kernels.attention.warpgroups.groups import (
     THREADS,
     WORKERS,
     store,
-    transposed,
 )
 from fly.kernels.attention.warpgroups.rings import start
 

@@ -14,6 +14,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.attention.problem import Problem, empty_like
 from fly.kernels.attention.problem import tiles as tiles_of
+from fly.kernels.attention.views import transposed
 from fly.kernels.attention.warpgroups import forms
 from fly.kernels.attention.warpgroups.forms import KEYS
 from fly.kernels.attention.warpgroups.groups import (
@@ -25,7 +26,6 @@ from fly.kernels.attention.warpgroups.groups import (
     THREADS,
     clear,
     store,
-    transposed,
 )
 from fly.kernels.attention.warpgroups.query_schedule import BLOCKS, Schedule
 from fly.kernels.attention.warpgroups.rings import Ring, start

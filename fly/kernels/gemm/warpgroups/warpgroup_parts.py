@@ -10,7 +10,6 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
-from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.warpgroups.warpgroup_output import Output, chunks, products
 from fly.kernels.gemm.warpgroups.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
@@ -60,7 +59,6 @@ def finish_kernel(
     epilogue: fx.Constexpr[Epilogue],
 ):
     """Adds the parts of a tile that is left for the last turn, and stores a few of its columns."""
-    dependent.wait_for_previous()
     left, piece = fx.block_idx.x, fx.block_idx.y
     few = plan._replace(columns=plan.chunk * plan.beside)  # that a block stores
     buffers = fx.nvvm.SharedTiles(EVERY[plan.out], chunks(plan), 2 * GROUPS)

@@ -58,7 +58,7 @@ class WarpgroupPlan(NamedTuple):
     @property
     def precedes(self) -> bool:
         """Whether a kernel behind the product adds parts of sums."""
-        return self.splits > 1 or self.least > 0
+        return self.splits > 1
 
     @property
     def stages(self) -> int:
