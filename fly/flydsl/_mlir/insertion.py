@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from fly_dialect.bindings import ir as _ir
+from fly_dialect import bindings
 from fly_trace.core import tracing
 
 from fly.flydsl.numbers.raw import lower
+
+_ir: Any = bindings.ir
 
 
 class _Kind(type):

@@ -138,9 +138,10 @@ class BlockRadixRank(Tile, metaclass=_BlockRadixRankMeta):
         elif extractor is not None:
             raise ValueError("digit_extractor needs radix_bits=")
         if extractor is not None:
-            if type(begin) is not int or begin < 0 or end != begin + (radix_bits or 0):
+            last = begin + (radix_bits or 0)
+            if type(begin) is not int or begin < 0 or end != last:
                 raise ValueError("digit_extractor gives one digit: end_bit is radix_bits behind")
-            return begin, end
+            return begin, last
         if cls.dtype.kind not in ("int", "uint"):
             raise TypeError(f"keys of {cls.dtype.__name__} need digit_extractor= and radix_bits=")
         end = cls.dtype.bits if end is None else end

@@ -26,7 +26,7 @@ class WarpMeta(type):
     def __getitem__(cls: Any, given: Any) -> Any:
         if cls.warp_threads is not None:
             raise TypeError(f"{cls.__name__} is already specialized")
-        words = given if isinstance(given, tuple) else (given,)
+        words = list(given) if isinstance(given, tuple) else [given]
         form = f"{cls.__name__}[dtype, width"
         form += ", items_per_thread" if cls._least is not None else ""
         form += ", algorithm=...]" if cls._policies is not None else "]"

@@ -1,4 +1,5 @@
-"""What a kernel may read and write: all memory around the arrays of a call is there for reading."""
+"""What a launch of `fly.flydsl` takes, and what its kernels may read and write: memory around the
+arrays of a call is there for reading."""
 
 from __future__ import annotations
 
@@ -120,3 +121,17 @@ def test_the_process_goes_on(tmp_path: Path):
     assert done.returncode == 1
     assert "wild.py:4:5: " in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda given: store(given, 0, 1), "takes 2 arguments, got 3"),
+        (lambda given: store("x", 0), "must be an array, not str"),
+        (lambda given: store(given), "store is missing the argument distance"),
+        (lambda given: store(given, 0, other=1), "no parameter 'other'"),
+    ],
+)
+def test_wrong_calls_are_type_errors(call, said):
+    with pytest.raises(TypeError, match=said):
+        call(np.zeros(64, np.float32))
