@@ -31,7 +31,7 @@ def norm_backward_kernel(
     def one_row(row, _):
         dx, _, _, mean, factor = derivatives(row, dY, X, eps, centred, weight)
         row.finish(dX, lambda dx: dx * factor, dx, last=True)
-        if fx.thread_idx.x == 0:
+        if row.leads():
             factors[row.index] = factor
             if centred:
                 means[row.index] = mean
@@ -147,7 +147,10 @@ def norm_backward_rows(
     dX = fx.empty(X.shape, X.dtype)
     means, factors = fx.empty(rows if centred else 0, wide), fx.empty(rows, wide)
     norm_backward_kernel(dY, X, dX, means, factors, eps, centred, plan, weight).launch(
-        grid=grid_of(plan, rows), block=plan.threads
+        grid=grid_of(plan, rows),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
     )
     if weight is None:
         return dX, fx.empty(0, X.dtype), fx.empty(0, X.dtype)
@@ -174,8 +177,8 @@ def norm_backward_at_once(
     rows, columns = X.shape
     wide, blocks = wide_type(X.dtype), grid_of(plan, rows)
     dX = fx.empty(X.shape, X.dtype)
-    parts = fx.empty((2 if centred else 1, blocks, columns), wide)
+    parts = fx.empty((2 if centred else 1, blocks // plan.cluster, columns), wide)
     all_backward_kernel(dY, X, weight, dX, parts, eps, centred, plan).launch(
-        grid=blocks, block=plan.threads
+        grid=blocks, block=plan.threads, cluster=plan.cluster, attributes=plan.attributes
     )
     return dX, *add_many(parts, weight.dtype)

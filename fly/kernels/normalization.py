@@ -90,7 +90,10 @@ def norm_rows(
     scales = None if dtype is None else fx.empty(X.shape[0], fx.Float32)
     total = None if residual is None else fx.empty(X.shape, X.dtype)
     norm_kernel(X, Y, eps, centred, plan, weight, bias, residual, total, scales).launch(
-        grid=grid_of(plan, X.shape[0]), block=plan.threads
+        grid=grid_of(plan, X.shape[0]),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
     )
     return Y, scales, total
 

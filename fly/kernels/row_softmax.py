@@ -39,10 +39,10 @@ class Normalizer(NamedTuple):
     def of_row(cls, row: Row, x: Line) -> Normalizer:
         """The normalizer of a row, for all threads."""
         if not row.plan.fits:
-            return row.fold(cls.of, cls.merge, x).over_block()
+            return row.fold(cls.of, cls.merge, x).over(row)
         # One exponential of each element, which `store` uses again.
-        bound = _greatest(fx.maxnumf(LOWEST[x.at(0).dtype.bits], *x.at(0)))
-        return cls(bound, fx.block.reduce(added(exp(x.at(0) - bound))))
+        bound = _greatest(row, fx.maxnumf(LOWEST[x.at(0).dtype.bits], *x.at(0)))
+        return cls(bound, row.reduce(added(exp(x.at(0) - bound))))
 
     def merge(self, other: Normalizer) -> Normalizer:
         """The normalizer of both sets of numbers."""
@@ -50,10 +50,10 @@ class Normalizer(NamedTuple):
         own, others = (one.total * exp(one.bound - bound) for one in (self, other))
         return Normalizer(bound, own + others)
 
-    def over_block(self) -> Normalizer:
-        """The normalizer of the numbers of all threads."""
-        bound = _greatest(self.bound)
-        return Normalizer(bound, fx.block.reduce(self.total * exp(self.bound - bound)))
+    def over(self, row: Row) -> Normalizer:
+        """The normalizer of the numbers of all threads that have a row."""
+        bound = _greatest(row, self.bound)
+        return Normalizer(bound, row.reduce(self.total * exp(self.bound - bound)))
 
     def store(self, row: Row, Y: Any, x: Line, log: bool) -> None:
         """Stores the softmax of a row, or its logarithm."""
@@ -66,10 +66,10 @@ class Normalizer(NamedTuple):
             row.finish(Y, lambda power: power * share, powers, last=True)
 
 
-def _greatest(bound: Any) -> Any:
+def _greatest(row: Row, bound: Any) -> Any:
     """The greatest of all threads' bounds, none of which is NaN."""
     with fx.fastmath("nnan"):
-        return fx.block.reduce(bound, "max")
+        return row.reduce(bound, "max")
 
 
 @fly.kernel
@@ -107,7 +107,12 @@ def softmax_backward_kernel(
 @fly.jit
 def softmax_rows(X: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
     Y = fx.empty(X.shape, X.dtype)
-    softmax_kernel(X, Y, log, plan).launch(grid=grid_of(plan, X.shape[0]), block=plan.threads)
+    softmax_kernel(X, Y, log, plan).launch(
+        grid=grid_of(plan, X.shape[0]),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
+    )
     return Y
 
 
@@ -115,7 +120,10 @@ def softmax_rows(X: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
 def softmax_backward_rows(dY: Matrix, Y: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
     dX = fx.empty(Y.shape, Y.dtype)
     softmax_backward_kernel(dY, Y, dX, log, plan).launch(
-        grid=grid_of(plan, Y.shape[0]), block=plan.threads
+        grid=grid_of(plan, Y.shape[0]),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
     )
     return dX
 

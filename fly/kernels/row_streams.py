@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import fly.expr as fx
+from fly.kernels.row_clusters import Exchange, first_row
 from fly.kernels.row_plans import Plan
 from fly.kernels.rows import Row, Tile
 
@@ -27,6 +28,7 @@ class Ahead:
 
     def __init__(self, plan: Plan, shape: Any, tensors: tuple[Any, ...]):
         self.plan, (self.rows, self.columns), self.tensors = plan, shape, tensors
+        self.extent = Row(plan, self.columns).extent
         count = plan.ahead * plan.room
         self.starts = [
             fx.SharedAllocator().allocate(fx.Array[one.dtype, count, 16]).peek().ptr
@@ -39,7 +41,7 @@ class Ahead:
         if self.plan.fits:
             taken.replace(0)
         else:
-            for first in range(0, self.columns, self.plan.tile):
+            for first in range(0, self.extent, self.plan.tile):
                 taken.replace(first)
         taken.end()
 
@@ -99,23 +101,31 @@ def each_row(
     if there is no room for all.
     """
     rows, columns = shape
+    exchange = None if plan.cluster == 1 else Exchange(plan)
     if not plan.ahead:
-        return function(Row(plan, columns), state)
-    ahead, step = Ahead(plan, shape, tensors[: plan.among]), fx.grid_dim.x
+        return function(Row(plan, columns, exchange=exchange), state)
+    ahead, start = Ahead(plan, shape, tensors[: plan.among]), first_row(plan)
+    step = fx.grid_dim.x if plan.cluster == 1 else fx.grid_dim.x // plan.cluster
     for slot in fx.range_constexpr(plan.ahead):
-        ahead.ask(slot, fx.block_idx.x + slot * step)
-    slot = fx.Int32(0)
-    for index in range(fx.block_idx.x, rows, step):
+        ahead.ask(slot, start + slot * step)
+    slot = count = fx.Int32(0)
+    if exchange is not None:
+        exchange.begin()
+    for index in range(start, rows, step):
         own = Slot(ahead, slot, index + plan.ahead * step)
         if plan.groups == 1:
             own.wait(0)
             own.has_arrived = True
-        state = function(Row(plan, columns, index, own), state)
+        if exchange is not None:
+            exchange.next_row(count)
+        state = function(Row(plan, columns, index, own, exchange), state)
         if own.is_replaced:
             own.end()
         else:
             ahead.ask(slot, own.index)
         slot = fx.where(slot == plan.ahead - 1, 0, slot + 1)
+        if exchange is not None:
+            count += 1
     return state
 
 
@@ -163,4 +173,5 @@ class Sums:
 
 def grid_of(plan: Plan, rows: Any) -> Any:
     """The blocks for so many rows, in a host function."""
-    return fx.min(rows, plan.blocks) if plan.ahead else rows
+    taken = fx.min(rows, plan.blocks // plan.cluster) if plan.ahead else rows
+    return taken if plan.cluster == 1 else taken * plan.cluster

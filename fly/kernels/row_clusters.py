@@ -1,0 +1,117 @@
+"""Rows that the blocks of a cluster share: which one they take, and how they combine numbers.
+
+A barrier of the cluster would wait for all of a thread's stores, those of results too. Here each
+warp sends its numbers to the shared memory of all blocks, where each warp reads them: a word has a
+number of 32 bits and the count of the exchange, and readers wait for the count. Nothing else is
+ordered, nor needs to be. No block reads another one's memory, so that it may end when it has its
+results.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fly.expr as fx
+from fly.kernels.row_plans import Plan
+
+LANES = 32  # of a warp
+NUMBERS = 4  # that are exchanged of a row, at most
+SCOPE = "device"  # of accesses to the words, which blocks share
+
+
+def first_row(plan: Plan) -> Any:
+    """The number of the block's first row: of the block, or of its cluster."""
+    return fx.block_idx.x if plan.cluster == 1 else fx.cluster.idx.x
+
+
+class Exchange:
+    """Exchanges of a cluster's blocks. `count` is the number of rows that the block has taken
+    before.
+
+    Each number of a row has words of its own, other ones for rows of even and of odd counts: a warp
+    that sends its number of a row has those of the row before from all warps, which have read by
+    then what they needed of the row before that.
+    """
+
+    def __init__(self, plan: Plan):
+        """Tells the cluster that this block has begun."""
+        self.plan, self.count, self.used, self.has_begun = plan, fx.Int32(0), 0, False
+        self.warps = plan.threads // LANES
+        self.size = plan.cluster * self.warps  # a power of two, as threads and blocks are
+        self.words = fx.shared_array(fx.Uint64, 2 * NUMBERS * self.size)
+        for first in fx.range_constexpr(0, 2 * NUMBERS * self.size, plan.threads):
+            place = first + fx.thread_idx.x
+            if place < 2 * NUMBERS * self.size:
+                self.words[place] = 0
+        fx.cluster.arrive()
+
+    def begin(self) -> None:
+        """Waits until all blocks of the cluster have begun, the first time."""
+        if not self.has_begun:
+            fx.cluster.wait()
+        self.has_begun = True
+
+    def next_row(self, count: Any) -> None:
+        """Begins with the exchanges of a row."""
+        self.count, self.used = count, 0
+
+    def reduce(self, value: Any, op: str) -> Any:
+        """Numbers of 32 bits of each thread, combined over the cluster, for all threads: a number
+        or a tuple. op: "add" or "max". The order is fixed: all threads get the same bits."""
+        self.begin()
+        several = value if isinstance(value, tuple) else (value,)
+        own = fx.warp.reduce(several, op)
+        first = self._first(len(own))
+        self._send(first, own)
+        found = self._received(first, own)
+        made = found[0]
+        for other in found[1:]:
+            made = tuple(_combined(op, a, b) for a, b in zip(made, other, strict=True))
+        made = fx.warp.reduce(made, op, width=self.size if self.size < LANES else None)
+        return made if isinstance(value, tuple) else made[0]
+
+    def _first(self, count: int) -> Any:
+        """The place of the words of so many more numbers."""
+        used, self.used = self.used, self.used + count
+        assert self.used <= NUMBERS, f"a row has {NUMBERS} numbers to exchange, at most"
+        return ((self.count & 1) * NUMBERS + used) * self.size
+
+    def _send(self, first: Any, numbers: Any) -> None:
+        """Stores a warp's numbers to all blocks."""
+        tag = (self.count + 1).to(fx.Uint64) << 32
+        place = first + fx.cluster.rank() * self.warps + fx.thread_idx.x // LANES
+        # Of the thread's number, which LLVM does not know to be less in the branch: addresses of
+        # blocks that there are not would be taken before it.
+        to = fx.cluster.remote(self.words, fx.thread_idx.x % self.plan.cluster)
+        if fx.lane_id() < self.plan.cluster:
+            for i, one in enumerate(numbers):
+                word = tag | one.bitcast(fx.Uint32).to(fx.Uint64)
+                fx.atomic_store(to, place + i * self.size, word, scope=SCOPE)
+
+    def _received(self, first: Any, like: Any) -> list[Any]:
+        """All warps' numbers, as tuples: a lane has those of every 32nd warp."""
+        tag = (self.count + 1).to(fx.Uint32)
+        places = [
+            first + i * self.size + (other + fx.lane_id()) % self.size
+            for other in fx.range_constexpr(0, self.size, LANES)
+            for i in fx.range_constexpr(len(like))
+        ]
+        words = [fx.atomic_load(self.words, place, scope=SCOPE) for place in places]
+        while _is_missing(words, tag):
+            words = [fx.atomic_load(self.words, place, scope=SCOPE) for place in places]
+        numbers = [
+            word.to(fx.Uint32).bitcast(like[i % len(like)].dtype) for i, word in enumerate(words)
+        ]
+        return [tuple(numbers[i : i + len(like)]) for i in range(0, len(numbers), len(like))]
+
+
+def _is_missing(words: list[Any], tag: Any) -> Any:
+    """Whether a word is not of this row."""
+    found = (words[0] >> 32).to(fx.Uint32) ^ tag
+    for word in words[1:]:
+        found |= (word >> 32).to(fx.Uint32) ^ tag
+    return found != 0
+
+
+def _combined(op: str, one: Any, other: Any) -> Any:
+    return one + other if op == "add" else fx.max(one, other)
