@@ -10,6 +10,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import rsqrt
 from fly.kernels.columns import THREADS, add_many, add_up, parts_of
+from fly.kernels.row_clusters import moments
 from fly.kernels.row_plans import Plan, sums_in_registers
 from fly.kernels.row_streams import Sums, each_row, grid_of
 from fly.kernels.rows import Matrix, Row, Tile, wide_type
@@ -51,12 +52,17 @@ def derivatives(row, dY, X, eps, centred, weight):
     if weight is not None:
         dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
         x = row.afresh(x, dy)
-    if centred:
+    at_once = centred and row.plan.cluster > 1
+    if at_once:
+        mean, variance, shift, along = moments(row, x, dy)
+    elif centred:
         mean, shift = row.means(x, dy)
+    if centred:
         x = row.map(lambda x: x - mean, x)
     with fx.fastmath("contract"):
-        squares, along = [row.map(lambda x, y: x * y, x, other) for other in (x, dy)]
-        variance, along = row.means(squares, along)
+        if not at_once:
+            squares, along = [row.map(lambda x, y: x * y, x, other) for other in (x, dy)]
+            variance, along = row.means(squares, along)
         factor = rsqrt(variance + eps.to(variance.dtype))
         slope = along * factor * factor
         dx = row.map(lambda dy, x: dy - shift - x * slope, dy, x)

@@ -17,6 +17,7 @@ from fly.kernels.columns import column_plan
 from fly.kernels.norm_gradients import norm_backward_at_once, norm_backward_rows
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
+from fly.kernels.row_clusters import moments
 from fly.kernels.row_plans import Plan, has_room, plan
 from fly.kernels.row_streams import each_row, grid_of
 from fly.kernels.rows import Matrix, Row
@@ -25,6 +26,9 @@ from fly.kernels.shapes import for_model
 
 def statistics(row, x, eps, centred):
     """Returns a row, less its mean if `centred`; the mean; and 1 / sqrt(variance + eps)."""
+    if centred and row.plan.cluster > 1:
+        mean, variance = moments(row, x)
+        return row.map(lambda x: x - mean, x), mean, rsqrt(variance + eps.to(variance.dtype))
     mean = row.mean(x) if centred else None
     if centred:
         x = row.map(lambda x: x - mean, x)

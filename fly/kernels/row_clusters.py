@@ -9,13 +9,17 @@ results.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import fly.expr as fx
+from fly.kernels.approximations import reciprocal
 from fly.kernels.row_plans import Plan
 
+if TYPE_CHECKING:
+    from fly.kernels.rows import Line, Row
+
 LANES = 32  # of a warp
-NUMBERS = 4  # that are exchanged of a row, at most
+NUMBERS = 5  # that are exchanged of a row, at most
 SCOPE = "device"  # of accesses to the words, which blocks share
 
 
@@ -58,17 +62,23 @@ class Exchange:
     def reduce(self, value: Any, op: str) -> Any:
         """Numbers of 32 bits of each thread, combined over the cluster, for all threads: a number
         or a tuple. op: "add" or "max". The order is fixed: all threads get the same bits."""
-        self.begin()
         several = value if isinstance(value, tuple) else (value,)
-        own = fx.warp.reduce(several, op)
+        made = self.over_warps(self.gather(fx.warp.reduce(several, op)), op)
+        return made if isinstance(value, tuple) else made[0]
+
+    def gather(self, own: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        """A warp's numbers, of all warps of the cluster: a lane has those of every 32nd one."""
+        self.begin()
         first = self._first(len(own))
         self._send(first, own)
-        found = self._received(first, own)
+        return self._received(first, own)
+
+    def over_warps(self, found: list[tuple[Any, ...]], op: str = "add") -> tuple[Any, ...]:
+        """What `gather` returned, or what was made of it, combined."""
         made = found[0]
         for other in found[1:]:
             made = tuple(_combined(op, a, b) for a, b in zip(made, other, strict=True))
-        made = fx.warp.reduce(made, op, width=self.size if self.size < LANES else None)
-        return made if isinstance(value, tuple) else made[0]
+        return fx.warp.reduce(made, op, width=self.size if self.size < LANES else None)
 
     def _first(self, count: int) -> Any:
         """The place of the words of so many more numbers."""
@@ -103,6 +113,50 @@ class Exchange:
             word.to(fx.Uint32).bitcast(like[i % len(like)].dtype) for i, word in enumerate(words)
         ]
         return [tuple(numbers[i : i + len(like)]) for i in range(0, len(numbers), len(like))]
+
+
+def moments(row: Row, x: Line, *others: Line) -> tuple[Any, ...]:
+    """The mean and the variance of a row that a cluster shares, for all threads, by one exchange;
+    of each other line its mean, and that of its products with x less its mean.
+
+    Warps take their own means off first, so that no digits are lost, and what they have then is
+    taken to the mean of all (Chan, Golub and LeVeque, 1979).
+    """
+    exchange = row.exchange
+    (total,) = row.own_sums(x)
+    size = row.own_sums(row.ones())[0] if not row.plan.whole else fx.Float32(0)
+    total, size = fx.warp.reduce((total, size))
+    if row.plan.whole:
+        size = fx.Float32(row.plan.share // exchange.warps)
+    near = total / fx.max(size, 1)
+    away = row.map(lambda x: x - near, x)
+    with fx.fastmath("contract"):
+        products = [row.map(lambda x, y: x * y, away, one) for one in (away, *others)]
+    sums = fx.warp.reduce(row.own_sums(*products, *others))
+    given = [total] if row.plan.whole else [total, size]
+    found = exchange.gather((*given, *sums))
+    (whole,) = exchange.over_warps([(one[0],) for one in found])
+    per = reciprocal(fx.Float32(row.columns))
+    mean = whole * per
+
+    def moved(total, *own):
+        """A warp's sums, with respect to the mean of all."""
+        count, own = (size, own) if row.plan.whole else (own[0], own[1:])
+        shift = total / fx.max(count, 1) - mean
+        square, *along = own[: len(products)]
+        plain = own[len(products) :]
+        with fx.fastmath("contract"):
+            square += count * shift * shift
+            along = [one + shift * other for one, other in zip(along, plain, strict=True)]
+        return square, *along, *plain
+
+    square, *rest = exchange.over_warps([moved(*one) for one in found])
+    along, plain = rest[: len(others)], rest[len(others) :]
+    return (
+        mean,
+        square * per,
+        *[one * per for pair in zip(plain, along, strict=True) for one in pair],
+    )
 
 
 def _is_missing(words: list[Any], tag: Any) -> Any:

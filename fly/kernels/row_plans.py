@@ -36,8 +36,8 @@ FILE = Path(__file__).with_suffix(".json")
 class Choice(NamedTuple):
     """A measured choice for a kernel and rows of so many bytes: blocks of `threads`, which take
     tiles of `vectors` vectors a thread. ahead: rows that a block has in shared memory, or asked
-    for; 0 if it reads a single row from memory. blocks: those of the grid. among, cluster, resident:
-    as in `Plan`."""
+    for; 0 if it reads a single row from memory. blocks: those of the grid. among, cluster and
+    resident: as in `Plan`."""
 
     threads: int
     vectors: int

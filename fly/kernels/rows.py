@@ -129,8 +129,8 @@ class Row:
         """The sum of all elements, for all threads."""
         return self.reduce(self.fold(added, lambda a, b: a + b, line, within=True))
 
-    def means(self, *lines: Line) -> Any:
-        """The means of several lines, for all threads, who exchange values once for all of them."""
+    def own_sums(self, *lines: Line) -> tuple[Any, ...]:
+        """Each thread's sums of several lines."""
 
         def of_tile(first: Any) -> tuple[Any, ...]:
             tile = Tile(self, first)
@@ -139,8 +139,17 @@ class Row:
         def both(a: Any, b: Any) -> tuple[Any, ...]:
             return tuple(one + other for one, other in zip(a, b, strict=True))
 
-        totals = self.reduce(self._over_tiles(of_tile, both))
+        return self._over_tiles(of_tile, both)
+
+    def means(self, *lines: Line) -> Any:
+        """The means of several lines, for all threads, who exchange values once for all of them."""
+        totals = self.reduce(self.own_sums(*lines))
         return [total * reciprocal(total.dtype(self.columns)) for total in totals]
+
+    def ones(self) -> Line:
+        """1 for each element, in f32."""
+        plan = self.plan
+        return Line(self, lambda first: fx.full((plan.vector, plan.vectors), 1.0, fx.Float32))
 
     def magnitude(self, line: Line) -> Any:
         """The greatest magnitude of all elements, for all threads; NaN if one is NaN.
