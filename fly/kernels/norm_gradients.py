@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
-from fly.kernels.approximations import rsqrt
+from fly.kernels.approximations import reciprocal, rsqrt
 from fly.kernels.columns import THREADS, add_many, add_up, parts_of
-from fly.kernels.row_clusters import moments
+from fly.kernels.row_clusters import moments, received_moments, send_moments
 from fly.kernels.row_plans import Plan, sums_in_registers
-from fly.kernels.row_streams import Sums, each_row, grid_of
+from fly.kernels.row_streams import Sums, each_row, each_row_in_two, goes_in_two, grid_of
 from fly.kernels.rows import Matrix, Row, Tile, wide_type
 from fly.kernels.shapes import for_model
 
@@ -40,11 +40,33 @@ def norm_backward_kernel(
     each_row(plan, X.shape, one_row, X, dY)
 
 
-def derivatives(row, dY, X, eps, centred, weight):
+def send(row, dY, X, centred, weight):
+    """Sends the sums that `derivatives` needs of a row to its cluster."""
+    x, dy = row.read(X), row.read(dY)
+    if weight is not None:
+        dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
+    if centred:
+        send_moments(row, x, dy)
+        return
+    with fx.fastmath("contract"):
+        products = [row.map(lambda x, y: x * y, x, other) for other in (x, dy)]
+    row.exchange.send(fx.warp.reduce(row.own_sums(*products)))
+
+
+def received(row, centred):
+    """Returns the mean, the variance and the means of dy and dy · x of what was sent."""
+    if centred:
+        return received_moments(row, 1)
+    found = row.exchange.over_warps(row.exchange.received([fx.Float32] * 2))
+    variance, along = [one * reciprocal(one.dtype(row.columns)) for one in found]
+    return None, variance, 0.0, along
+
+
+def derivatives(row, dY, X, eps, centred, weight, is_sent=False):
     """Returns the derivatives by a row's x, but for the factor 1 / sqrt(variance + eps); the row of
     dY; x, less its mean if `centred`; the mean and the factor.
 
-    The block exchanges sums once, and once more for the mean.
+    The block exchanges sums once, and once more for the mean. is_sent: they are on their way.
     """
     x, given, mean, shift = row.read(X), row.read(dY), None, 0.0
     row.release()
@@ -52,8 +74,10 @@ def derivatives(row, dY, X, eps, centred, weight):
     if weight is not None:
         dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
         x = row.afresh(x, dy)
-    at_once = centred and row.plan.cluster > 1
-    if at_once:
+    at_once = is_sent or (centred and row.plan.cluster > 1)
+    if is_sent:
+        mean, variance, shift, along = received(row, centred)
+    elif at_once:
         mean, variance, shift, along = moments(row, x, dy)
     elif centred:
         mean, shift = row.means(x, dy)
@@ -83,11 +107,11 @@ def all_backward_kernel(
     """All derivatives at once. A block has sums of those of the parameters, over its rows, and
     stores them as its row of `parts`: those of the weight, and of the bias."""
     kinds = 1 + centred
-    near = sums_in_registers(plan, kinds)
+    near, in_two = sums_in_registers(plan, kinds), goes_in_two(plan)
     kept = [Sums(plan, X.shape[1], parts.dtype, kind < near) for kind in range(kinds)]
 
     def one_row(row, sums):
-        dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight)
+        dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight, in_two)
 
         def add(first):
             given = dy.at(first)
@@ -99,7 +123,13 @@ def all_backward_kernel(
             row.finish(dX, lambda dx: dx * factor, dx, last=True, beside=add)
         return sums
 
-    sums = each_row(plan, X.shape, one_row, X, dY, state=[one.none() for one in kept])
+    none = [one.none() for one in kept]
+    if in_two:
+        sums = each_row_in_two(
+            plan, X.shape, lambda row: send(row, dY, X, centred, weight), one_row, X, dY, state=none
+        )
+    else:
+        sums = each_row(plan, X.shape, one_row, X, dY, state=none)
     for kind in fx.range_constexpr(kinds):
         kept[kind].store(sums[kind], parts[kind, None, None])
 

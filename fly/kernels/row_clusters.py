@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fly.kernels.rows import Line, Row
 
 LANES = 32  # of a warp
+TURNS = 4  # rows whose numbers are exchanged meanwhile
 NUMBERS = 5  # that are exchanged of a row, at most
 SCOPE = "device"  # of accesses to the words, which blocks share
 
@@ -32,20 +33,22 @@ class Exchange:
     """Exchanges of a cluster's blocks. `count` is the number of rows that the block has taken
     before.
 
-    Each number of a row has words of its own, other ones for rows of even and of odd counts: a warp
-    that sends its number of a row has those of the row before from all warps, which have read by
-    then what they needed of the row before that.
+    Each number of a row has words of its own, which are used again `TURNS` rows later. A warp that
+    sends its number of row i has those of row i - 2, or of a later one, from all warps. They have
+    sent these, at the latest, before they read what they need of row i - 3, and so they have read
+    all of row i - 4.
     """
 
     def __init__(self, plan: Plan):
         """Tells the cluster that this block has begun."""
-        self.plan, self.count, self.used, self.has_begun = plan, fx.Int32(0), 0, False
+        self.plan, self.has_begun = plan, False
+        self.next_row(fx.Int32(0))
         self.warps = plan.threads // LANES
         self.size = plan.cluster * self.warps  # a power of two, as threads and blocks are
-        self.words = fx.shared_array(fx.Uint64, 2 * NUMBERS * self.size)
-        for first in fx.range_constexpr(0, 2 * NUMBERS * self.size, plan.threads):
+        self.words = fx.shared_array(fx.Uint64, TURNS * NUMBERS * self.size)
+        for first in fx.range_constexpr(0, TURNS * NUMBERS * self.size, plan.threads):
             place = first + fx.thread_idx.x
-            if place < 2 * NUMBERS * self.size:
+            if place < TURNS * NUMBERS * self.size:
                 self.words[place] = 0
         fx.cluster.arrive()
 
@@ -57,37 +60,34 @@ class Exchange:
 
     def next_row(self, count: Any) -> None:
         """Begins with the exchanges of a row."""
-        self.count, self.used = count, 0
+        self.count, self.sent, self.taken = count, 0, 0
 
     def reduce(self, value: Any, op: str) -> Any:
         """Numbers of 32 bits of each thread, combined over the cluster, for all threads: a number
         or a tuple. op: "add" or "max". The order is fixed: all threads get the same bits."""
         several = value if isinstance(value, tuple) else (value,)
-        made = self.over_warps(self.gather(fx.warp.reduce(several, op)), op)
+        own = fx.warp.reduce(several, op)
+        self.send(own)
+        made = self.over_warps(self.received([one.dtype for one in own]), op)
         return made if isinstance(value, tuple) else made[0]
 
-    def gather(self, own: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        """A warp's numbers, of all warps of the cluster: a lane has those of every 32nd one."""
-        self.begin()
-        first = self._first(len(own))
-        self._send(first, own)
-        return self._received(first, own)
-
     def over_warps(self, found: list[tuple[Any, ...]], op: str = "add") -> tuple[Any, ...]:
-        """What `gather` returned, or what was made of it, combined."""
+        """What `received` returned, or what was made of it, combined."""
         made = found[0]
         for other in found[1:]:
             made = tuple(_combined(op, a, b) for a, b in zip(made, other, strict=True))
         return fx.warp.reduce(made, op, width=self.size if self.size < LANES else None)
 
-    def _first(self, count: int) -> Any:
-        """The place of the words of so many more numbers."""
-        used, self.used = self.used, self.used + count
-        assert self.used <= NUMBERS, f"a row has {NUMBERS} numbers to exchange, at most"
-        return ((self.count & 1) * NUMBERS + used) * self.size
+    def _first(self, used: int, count: int) -> Any:
+        """The place of the words of so many numbers of the row, behind those that it has used."""
+        assert used + count <= NUMBERS, f"a row has {NUMBERS} numbers to exchange, at most"
+        return (self.count % TURNS * NUMBERS + used) * self.size
 
-    def _send(self, first: Any, numbers: Any) -> None:
+    def send(self, numbers: Any) -> None:
         """Stores a warp's numbers to all blocks."""
+        self.begin()
+        first = self._first(self.sent, len(numbers))
+        self.sent += len(numbers)
         tag = (self.count + 1).to(fx.Uint64) << 32
         place = first + fx.cluster.rank() * self.warps + fx.thread_idx.x // LANES
         # Of the thread's number, which LLVM does not know to be less in the branch: addresses of
@@ -98,60 +98,71 @@ class Exchange:
                 word = tag | one.bitcast(fx.Uint32).to(fx.Uint64)
                 fx.atomic_store(to, place + i * self.size, word, scope=SCOPE)
 
-    def _received(self, first: Any, like: Any) -> list[Any]:
+    def received(self, types: list[Any]) -> list[Any]:
         """All warps' numbers, as tuples: a lane has those of every 32nd warp."""
+        first = self._first(self.taken, len(types))
+        self.taken += len(types)
         tag = (self.count + 1).to(fx.Uint32)
         places = [
             first + i * self.size + (other + fx.lane_id()) % self.size
             for other in fx.range_constexpr(0, self.size, LANES)
-            for i in fx.range_constexpr(len(like))
+            for i in fx.range_constexpr(len(types))
         ]
         words = [fx.atomic_load(self.words, place, scope=SCOPE) for place in places]
         while _is_missing(words, tag):
             words = [fx.atomic_load(self.words, place, scope=SCOPE) for place in places]
         numbers = [
-            word.to(fx.Uint32).bitcast(like[i % len(like)].dtype) for i, word in enumerate(words)
+            word.to(fx.Uint32).bitcast(types[i % len(types)]) for i, word in enumerate(words)
         ]
-        return [tuple(numbers[i : i + len(like)]) for i in range(0, len(numbers), len(like))]
+        return [tuple(numbers[i : i + len(types)]) for i in range(0, len(numbers), len(types))]
 
 
 def moments(row: Row, x: Line, *others: Line) -> tuple[Any, ...]:
     """The mean and the variance of a row that a cluster shares, for all threads, by one exchange;
-    of each other line its mean, and that of its products with x less its mean.
+    of each other line its mean, and that of its products with x less its mean."""
+    send_moments(row, x, *others)
+    return received_moments(row, len(others))
 
-    Warps take their own means off first, so that no digits are lost, and what they have then is
-    taken to the mean of all (Chan, Golub and LeVeque, 1979).
-    """
-    exchange = row.exchange
+
+def send_moments(row: Row, x: Line, *others: Line) -> None:
+    """The first half of `moments`. Warps take their own means off, so that no digits are lost, and
+    what they have then is taken to the mean of all (Chan, Golub and LeVeque, 1979)."""
     (total,) = row.own_sums(x)
     size = row.own_sums(row.ones())[0] if not row.plan.whole else fx.Float32(0)
     total, size = fx.warp.reduce((total, size))
     if row.plan.whole:
-        size = fx.Float32(row.plan.share // exchange.warps)
+        size = fx.Float32(row.plan.share // row.exchange.warps)
     near = total / fx.max(size, 1)
     away = row.map(lambda x: x - near, x)
     with fx.fastmath("contract"):
         products = [row.map(lambda x, y: x * y, away, one) for one in (away, *others)]
     sums = fx.warp.reduce(row.own_sums(*products, *others))
     given = [total] if row.plan.whole else [total, size]
-    found = exchange.gather((*given, *sums))
+    row.exchange.send((*given, *sums))
+
+
+def received_moments(row: Row, others: int) -> tuple[Any, ...]:
+    """The second half of `moments`, with so many other lines."""
+    exchange = row.exchange
+    found = exchange.received([fx.Float32] * (2 + 2 * others + (not row.plan.whole)))
     (whole,) = exchange.over_warps([(one[0],) for one in found])
+    each = fx.Float32(row.plan.share // exchange.warps)
     per = reciprocal(fx.Float32(row.columns))
     mean = whole * per
 
     def moved(total, *own):
         """A warp's sums, with respect to the mean of all."""
-        count, own = (size, own) if row.plan.whole else (own[0], own[1:])
+        count, own = (each, own) if row.plan.whole else (own[0], own[1:])
         shift = total / fx.max(count, 1) - mean
-        square, *along = own[: len(products)]
-        plain = own[len(products) :]
+        square, *along = own[: 1 + others]
+        plain = own[1 + others :]
         with fx.fastmath("contract"):
             square += count * shift * shift
             along = [one + shift * other for one, other in zip(along, plain, strict=True)]
         return square, *along, *plain
 
     square, *rest = exchange.over_warps([moved(*one) for one in found])
-    along, plain = rest[: len(others)], rest[len(others) :]
+    along, plain = rest[:others], rest[others:]
     return (
         mean,
         square * per,

@@ -52,8 +52,9 @@ class Slot:
     Each tile's copies are a group, or if there are many tiles, those of all.
     """
 
-    def __init__(self, ahead: Ahead, slot: Any, index: Any):
-        self.ahead, self.slot, self.index = ahead, slot, index
+    def __init__(self, ahead: Ahead, slot: Any, index: Any, before: int = 0):
+        """before: the rows in other slots that have been asked for before this one."""
+        self.ahead, self.slot, self.index, self.before = ahead, slot, index, before
         self.is_replaced, self.has_arrived = False, False
         self.committed = 0  # groups of the row that replaces this one, while this one arrives
 
@@ -72,7 +73,8 @@ class Slot:
     def wait(self, group: int) -> None:
         """Waits for a part of this row, and those before it."""
         plan = self.ahead.plan
-        fx.nvvm.cp_async_wait(plan.ahead * plan.groups - group - 1 + self.committed)
+        behind = (plan.ahead - self.before) * plan.groups - group - 1
+        fx.nvvm.cp_async_wait(behind + self.committed)
 
     def replace(self, first: Any) -> None:
         """Begins to copy the tile from element `first` on, of the row that replaces this one."""
@@ -129,6 +131,51 @@ def each_row(
     return state
 
 
+def each_row_in_two(
+    plan: Plan,
+    shape: Any,
+    send: Callable[[Row], None],
+    function: Callable[[Row, Any], Any],
+    *tensors: Any,
+    state: Any = None,
+) -> Any:
+    """As `each_row`, of rows that clusters share and have in tiles, two at a time: `send` of a row,
+    which sends numbers to the cluster, is called before `function` of the row before it, so that
+    nobody waits for them."""
+    rows, columns = shape
+    exchange, step = Exchange(plan), fx.grid_dim.x // plan.cluster
+    ahead, start = Ahead(plan, shape, tensors[: plan.among]), first_row(plan)
+    for slot in fx.range_constexpr(plan.ahead):
+        ahead.ask(slot, start + slot * step)
+    exchange.begin()
+    send(_arriving(plan, columns, start, Slot(ahead, 0, None), exchange))
+    slot = count = fx.Int32(0)
+    for index in range(start, rows, step):
+        after = fx.where(slot == plan.ahead - 1, 0, slot + 1)
+        if index + step < rows:
+            exchange.next_row(count + 1)
+            send(_arriving(plan, columns, index + step, Slot(ahead, after, None, 1), exchange))
+        exchange.next_row(count)
+        own = Slot(ahead, slot, index + plan.ahead * step)
+        own.has_arrived = True
+        state = function(Row(plan, columns, index, own, exchange), state)
+        if own.is_replaced:
+            own.end()
+        else:
+            ahead.ask(slot, own.index)
+        slot = after
+        count += 1
+    return state
+
+
+def _arriving(plan: Plan, columns: Any, index: Any, slot: Slot, exchange: Exchange) -> Row:
+    """A row that is read ahead."""
+    if plan.groups == 1:
+        slot.wait(0)
+        slot.has_arrived = True
+    return Row(plan, columns, index, slot, exchange)
+
+
 class Sums:
     """Sums over a block's rows, of each column: in registers, or else in shared memory. Those of a
     column are added by the thread that has its elements."""
@@ -169,6 +216,11 @@ class Sums:
                 tile.store(matrix, tile.got(self.start))
 
         self.row.each_tile(moved)
+
+
+def goes_in_two(plan: Plan) -> bool:
+    """Whether `each_row_in_two` can take the rows."""
+    return plan.cluster > 1 and plan.ahead > 1 and not plan.fits
 
 
 def grid_of(plan: Plan, rows: Any) -> Any:
