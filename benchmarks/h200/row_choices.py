@@ -143,8 +143,11 @@ def _per_processor(blocks: int) -> str:
 # Of kernels with sums over rows, by the elements of a block's share: threads, vectors, rows ahead,
 # and blocks of a multiprocessor.
 WITH_SUMS = {
-    4096: [(128, 4, 1, 2), (256, 2, 1, 2), (128, 1, 3, 3)],
-    8192: [(256, 1, 3, 2), (256, 1, 2, 2), (256, 2, 3, 2), (256, 4, 1, 1), (512, 2, 1, 1)],
+    4096: [(128, 4, 1, 2), (256, 2, 1, 2), (128, 1, 3, 3), (128, 1, 3, 4)],
+    8192: [
+        *((256, 1, 3, 2), (256, 1, 2, 2), (256, 2, 3, 2), (256, 4, 1, 1), (512, 2, 1, 1)),
+        *((512, 1, 3, 1), (512, 1, 5, 1)),
+    ],
     16384: [(512, 1, 3, 1), (512, 2, 3, 1)],
 }
 # Of others: rows in registers, and in shared memory.

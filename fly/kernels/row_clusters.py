@@ -45,10 +45,12 @@ class Exchange:
         self.next_row(fx.Int32(0))
         self.warps = plan.threads // LANES
         self.size = plan.cluster * self.warps  # a power of two, as threads and blocks are
-        self.words = fx.shared_array(fx.Uint64, TURNS * NUMBERS * self.size)
-        for first in fx.range_constexpr(0, TURNS * NUMBERS * self.size, plan.threads):
+        self.turns = TURNS if plan.ahead else 1
+        count = self.turns * NUMBERS * self.size
+        self.words = fx.shared_array(fx.Uint64, count)
+        for first in fx.range_constexpr(0, count, plan.threads):
             place = first + fx.thread_idx.x
-            if place < TURNS * NUMBERS * self.size:
+            if place < count:
                 self.words[place] = 0
         fx.cluster.arrive()
 
@@ -81,7 +83,7 @@ class Exchange:
     def _first(self, used: int, count: int) -> Any:
         """The place of the words of so many numbers of the row, behind those that it has used."""
         assert used + count <= NUMBERS, f"a row has {NUMBERS} numbers to exchange, at most"
-        return (self.count % TURNS * NUMBERS + used) * self.size
+        return (self.count % self.turns * NUMBERS + used) * self.size
 
     def send(self, numbers: Any) -> None:
         """Stores a warp's numbers to all blocks."""
