@@ -35,7 +35,8 @@ def prepare(folder: Path) -> None:
             launch = re.search(rf"{kernel}\b[^\n]*\n[^\n]*dynamic shared memory (\d+)", text)
             registers = re.search(r"registers +(\d+)", part)
             static = re.search(r"(\d+) bytes shared", part)
-            assert registers is not None and static is not None
+            assert registers is not None, path
+            assert static is not None, path
             numbers = (*map(int, clusters.groups()), int(registers[1]))
             shared = int(launch[1]) if launch else 0
             found[*numbers, shared, int(static[1])] = {

@@ -105,7 +105,10 @@ def each_row(
     rows, columns = shape
     exchange = None if plan.cluster == 1 else Exchange(plan)
     if not plan.ahead:
-        return function(Row(plan, columns, exchange=exchange), state)
+        state = function(Row(plan, columns, exchange=exchange), state)
+        if exchange is not None:
+            exchange.begin()  # if there was nothing to exchange
+        return state
     ahead, start = Ahead(plan, shape, tensors[: plan.among]), first_row(plan)
     step = fx.grid_dim.x if plan.cluster == 1 else fx.grid_dim.x // plan.cluster
     for slot in fx.range_constexpr(plan.ahead):
