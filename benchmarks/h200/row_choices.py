@@ -140,17 +140,23 @@ def _per_processor(blocks: int) -> str:
     return str(each) if not rest else f"{blocks} of {PROCESSORS * (each + 1)}"
 
 
+# Blocks of clusters of four and of eight that an H200 holds, for 1 to 4 of them that a multiprocessor
+# has room for (h200.clusters): a cluster is on one of the parts of the chip, and some are left over.
+HELD = {4: (120, 248, 368, 496), 8: (120, 240, 360, 496)}
 # Of kernels with sums over rows, by the elements of a block's share: threads, vectors, rows ahead,
 # and blocks of a multiprocessor.
 WITH_SUMS = {
-    4096: [(128, 4, 1, 2), (256, 2, 1, 2), (128, 1, 3, 3), (128, 1, 3, 4)],
-    8192: [
-        *((256, 1, 3, 2), (256, 1, 2, 2), (256, 2, 3, 2), (256, 4, 1, 1), (512, 2, 1, 1)),
-        *((512, 1, 3, 1), (512, 1, 5, 1)),
-    ],
-    16384: [(512, 1, 3, 1), (512, 2, 3, 1)],
+    4096: [(128, 1, 3, 3), (128, 1, 3, 4), (256, 1, 3, 2)],
+    8192: [(256, 1, 3, 2), (256, 1, 2, 2), (256, 2, 3, 2), (512, 1, 3, 1)],
+    16384: [(512, 1, 3, 1), (512, 2, 3, 1), (512, 1, 2, 1)],
 }
-# Of others: rows in registers, and in shared memory.
+# Of others: rows in shared memory, two of which are taken at a time,
+IN_TWO = {
+    8192: [(256, 1, 3, 4), (256, 2, 2, 4)],
+    16384: [(512, 1, 3, 2), (512, 1, 2, 3), (512, 2, 3, 2), (256, 2, 2, 3), (1024, 1, 3, 2)],
+    32768: [(512, 1, 3, 1), (512, 2, 3, 1), (1024, 1, 3, 1), (1024, 2, 3, 1)],
+}
+# rows in registers, and rows in shared memory that have a cluster each.
 IN_REGISTERS = {
     4096: [(128, 4), (256, 2)],
     8192: [(128, 8), (256, 4), (512, 2)],
@@ -158,29 +164,26 @@ IN_REGISTERS = {
     32768: [(512, 8), (1024, 4)],
 }
 IN_TILES = {16384: [(512, 1)], 32768: [(512, 1), (512, 2)]}
-CLUSTERS = (2, 4, 8)
+CLUSTERS = (1, 2, 4, 8)
+WITH_PARTS = ("softmax", "layer_norm", "rms_norm")  # kernels that take two rows at a time
 
 
 def shared(case: Case, columns: int) -> Iterator[Choice]:
-    """Plans for rows that the blocks of a cluster share: of 8192 elements and more."""
+    """Plans for rows of 16384 elements and more that the blocks of a cluster share, or whose sums
+    are exchanged while another row is computed."""
     if columns < 16384:
         return
     for cluster in CLUSTERS:
         share = columns // cluster
-        if case.heavy:
-            for threads, vectors, ahead, each in WITH_SUMS.get(share, ()):
-                blocks, resident = _grid(each, cluster), each if each > 1 else 0
-                yield Choice(threads, vectors, ahead, blocks, 2, cluster, resident)
+        if case.heavy or case.name in WITH_PARTS:
+            every = WITH_SUMS if case.heavy else IN_TWO
+            for threads, vectors, ahead, each in every.get(share, ()):
+                blocks = HELD[cluster][each - 1] if cluster > 2 else PROCESSORS * each
+                resident, among = each if each > 1 else 0, case.matrices
+                yield Choice(threads, vectors, ahead, blocks, among, cluster, resident)
+        if cluster == 1 or case.heavy:
             continue
         for threads, vectors in IN_REGISTERS.get(share, ()):
             yield Choice(threads, vectors, cluster=cluster)
         for threads, vectors in IN_TILES.get(share, ()):
             yield Choice(threads, vectors, 1, MANY, case.matrices, cluster)
-
-
-def _grid(each: int, cluster: int) -> int:
-    """The blocks of a grid, `each` on a multiprocessor. A cluster of more than two is on one of
-    eight parts of the chip, which have 16 or 18 multiprocessors."""
-    if cluster == 2:
-        return PROCESSORS * each
-    return 8 * (16 * each // cluster) * cluster

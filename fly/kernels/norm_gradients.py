@@ -8,9 +8,15 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
-from fly.kernels.approximations import reciprocal, rsqrt
+from fly.kernels.approximations import rsqrt
 from fly.kernels.columns import THREADS, add_many, add_up, parts_of
-from fly.kernels.row_clusters import moments, received_moments, send_moments
+from fly.kernels.row_moments import (
+    moments,
+    received_means,
+    received_moments,
+    send_moments,
+    send_sums,
+)
 from fly.kernels.row_plans import Plan, sums_in_registers
 from fly.kernels.row_streams import Sums, each_row, each_row_in_two, goes_in_two, grid_of
 from fly.kernels.rows import Matrix, Row, Tile, wide_type
@@ -41,7 +47,7 @@ def norm_backward_kernel(
 
 
 def send(row, dY, X, centred, weight):
-    """Sends the sums that `derivatives` needs of a row to its cluster."""
+    """Sends the sums that `sent_derivatives` needs of a row."""
     x, dy = row.read(X), row.read(dY)
     if weight is not None:
         dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
@@ -49,24 +55,38 @@ def send(row, dY, X, centred, weight):
         send_moments(row, x, dy)
         return
     with fx.fastmath("contract"):
-        products = [row.map(lambda x, y: x * y, x, other) for other in (x, dy)]
-    row.exchange.send(fx.warp.reduce(row.own_sums(*products)))
+        send_sums(row, *[row.map(lambda x, y: x * y, x, other) for other in (x, dy)])
 
 
-def received(row, centred):
-    """Returns the mean, the variance and the means of dy and dy · x of what was sent."""
+def sent_derivatives(row, dY, X, eps, centred, weight):
+    """Returns the derivatives by a row's x, the row of dY, and the normalized row, of the sums that
+    `send` has sent."""
+    mean = shift = 0.0
     if centred:
-        return received_moments(row, 1)
-    found = row.exchange.over_warps(row.exchange.received([fx.Float32] * 2))
-    variance, along = [one * reciprocal(one.dtype(row.columns)) for one in found]
-    return None, variance, 0.0, along
+        mean, variance, shift, along = received_moments(row, 1)
+    else:
+        variance, along = received_means(row, 2)
+    factor = rsqrt(variance + eps.to(variance.dtype))
+    x, given = row.read(X), row.read(dY)
+    dy = given
+    if weight is not None:
+        dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
+    with fx.fastmath("contract"):
+        start, slope = mean * factor, along * factor
+        normal = row.map(lambda x: x * factor - start if centred else x * factor, x)
+        if centred:
+            less = shift * factor
+            rest = row.map(lambda normal: normal * slope + less, normal)
+        else:
+            rest = row.map(lambda normal: normal * slope, normal)
+        return row.map(lambda dy, rest: dy * factor - rest, dy, rest), given, normal
 
 
-def derivatives(row, dY, X, eps, centred, weight, is_sent=False):
+def derivatives(row, dY, X, eps, centred, weight):
     """Returns the derivatives by a row's x, but for the factor 1 / sqrt(variance + eps); the row of
     dY; x, less its mean if `centred`; the mean and the factor.
 
-    The block exchanges sums once, and once more for the mean. is_sent: they are on their way.
+    The block exchanges sums once, and once more for the mean; the blocks of a cluster only once.
     """
     x, given, mean, shift = row.read(X), row.read(dY), None, 0.0
     row.release()
@@ -74,10 +94,8 @@ def derivatives(row, dY, X, eps, centred, weight, is_sent=False):
     if weight is not None:
         dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
         x = row.afresh(x, dy)
-    at_once = is_sent or (centred and row.plan.cluster > 1)
-    if is_sent:
-        mean, variance, shift, along = received(row, centred)
-    elif at_once:
+    at_once = centred and row.plan.cluster > 1
+    if at_once:
         mean, variance, shift, along = moments(row, x, dy)
     elif centred:
         mean, shift = row.means(x, dy)
@@ -111,16 +129,20 @@ def all_backward_kernel(
     kept = [Sums(plan, X.shape[1], parts.dtype, kind < near) for kind in range(kinds)]
 
     def one_row(row, sums):
-        dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight, in_two)
+        if in_two:
+            dx, dy, normal = sent_derivatives(row, dY, X, eps, centred, weight)
+        else:
+            dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight)
 
         def add(first):
             given = dy.at(first)
-            terms = [given * (x.at(first) * factor), given]
+            terms = [given * (normal.at(first) if in_two else x.at(first) * factor), given]
             for one, own, term in zip(kept, sums, terms[:kinds], strict=True):
                 one.add(own, first, term)
 
         with fx.fastmath("contract"):
-            row.finish(dX, lambda dx: dx * factor, dx, last=True, beside=add)
+            last = (lambda dx: dx) if in_two else (lambda dx: dx * factor)
+            row.finish(dX, last, dx, last=True, beside=add)
         return sums
 
     none = [one.none() for one in kept]

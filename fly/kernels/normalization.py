@@ -17,9 +17,15 @@ from fly.kernels.columns import column_plan
 from fly.kernels.norm_gradients import norm_backward_at_once, norm_backward_rows
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
-from fly.kernels.row_clusters import moments
+from fly.kernels.row_moments import (
+    moments,
+    received_means,
+    received_moments,
+    send_moments,
+    send_sums,
+)
 from fly.kernels.row_plans import Plan, has_room, plan
-from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.row_streams import each_row, each_row_in_two, goes_in_two, grid_of
 from fly.kernels.rows import Matrix, Row
 from fly.kernels.shapes import for_model
 
@@ -60,6 +66,23 @@ def norm_kernel(
             y = y * parameters.pop(0)
         return y + parameters.pop(0) if parameters else y
 
+    def send(row):
+        x = row.read(X)
+        if centred:
+            send_moments(row, x)
+        else:
+            with fx.fastmath("contract"):
+                send_sums(row, row.map(lambda x: x * x, x))
+
+    def sent_row(row, _):
+        """A row whose sums have been sent."""
+        mean, variance = received_moments(row, 0) if centred else (0.0, *received_means(row, 1))
+        factor = rsqrt(variance + eps.to(variance.dtype))
+        with fx.fastmath("contract"):
+            start = mean * factor
+            y = row.map(lambda x: x * factor - start if centred else x * factor, row.read(X))
+            row.finish(Y, scaled, y, *[row.read(one) for one in given], last=True)
+
     def one_row(row, _):
         x = row.read(X)
         if residual is not None:
@@ -76,7 +99,10 @@ def norm_kernel(
                 y = row.map(scaled, y, *parameters)
                 row.write(Y, quantized(row, y, Y.dtype, scales), last=True)
 
-    each_row(plan, X.shape, one_row, X, *([] if residual is None else [residual]))
+    if goes_in_two(plan) and residual is None and scales is None:
+        each_row_in_two(plan, X.shape, send, sent_row, X)
+    else:
+        each_row(plan, X.shape, one_row, X, *([] if residual is None else [residual]))
 
 
 @fly.jit(specialize=for_model("N"))

@@ -15,7 +15,7 @@ from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import FLOATS, along, check_types
 from fly.kernels.operators import like, operator
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.row_streams import each_row, each_row_in_two, goes_in_two, grid_of
 from fly.kernels.rows import Line, Matrix, Row, added
 
 # The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
@@ -55,6 +55,21 @@ class Normalizer(NamedTuple):
         bound = _greatest(row, self.bound)
         return Normalizer(bound, row.reduce(self.total * exp(self.bound - bound)))
 
+    def send(self, row: Row) -> None:
+        """Sends the normalizer of a warp's numbers, for `received`."""
+        with fx.fastmath("nnan"):
+            bound = fx.warp.reduce(self.bound, "max")
+        row.exchange.send([bound, fx.warp.reduce(self.total * exp(self.bound - bound))])
+
+    @classmethod
+    def received(cls, row: Row) -> Normalizer:
+        """The normalizer of a row, for all threads, of those that all warps have sent."""
+        found = row.exchange.received([fx.Float32] * 2)
+        with fx.fastmath("nnan"):
+            (bound,) = row.exchange.over_warps([one[:1] for one in found], "max")
+        parts = [(total * exp(one - bound),) for one, total in found]
+        return cls(bound, *row.exchange.over_warps(parts))
+
     def store(self, row: Row, Y: Any, x: Line, log: bool) -> None:
         """Stores the softmax of a row, or its logarithm."""
         if log:
@@ -79,7 +94,16 @@ def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx
         normalizer = Normalizer.of_row(row, x)
         normalizer.store(row, Y, x, log)
 
-    each_row(plan, X.shape, one_row, X)
+    def send(row):
+        row.fold(Normalizer.of, Normalizer.merge, row.read(X, float("-inf"))).send(row)
+
+    def sent_row(row, _):
+        Normalizer.received(row).store(row, Y, row.read(X, float("-inf")), log)
+
+    if goes_in_two(plan):
+        each_row_in_two(plan, X.shape, send, sent_row, X)
+    else:
+        each_row(plan, X.shape, one_row, X)
 
 
 @fly.kernel

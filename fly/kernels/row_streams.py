@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import fly.expr as fx
-from fly.kernels.row_clusters import Exchange, first_row
+from fly.kernels.row_exchanges import Exchange, first_row
 from fly.kernels.row_plans import Plan
 from fly.kernels.rows import Row, Tile
 
@@ -142,11 +142,12 @@ def each_row_in_two(
     *tensors: Any,
     state: Any = None,
 ) -> Any:
-    """As `each_row`, of rows that clusters share and have in tiles, two at a time: `send` of a row,
-    which sends numbers to the cluster, is called before `function` of the row before it, so that
-    nobody waits for them."""
+    """As `each_row`, two rows at a time: `send` of a row, which sends numbers to all warps that
+    have it (`row.exchange`), is called before `function` of the row before it, so that nobody waits
+    for them."""
     rows, columns = shape
-    exchange, step = Exchange(plan), fx.grid_dim.x // plan.cluster
+    exchange = Exchange(plan)
+    step = fx.grid_dim.x if plan.cluster == 1 else fx.grid_dim.x // plan.cluster
     ahead, start = Ahead(plan, shape, tensors[: plan.among]), first_row(plan)
     for slot in fx.range_constexpr(plan.ahead):
         ahead.ask(slot, start + slot * step)
@@ -222,8 +223,8 @@ class Sums:
 
 
 def goes_in_two(plan: Plan) -> bool:
-    """Whether `each_row_in_two` can take the rows."""
-    return plan.cluster > 1 and plan.ahead > 1 and not plan.fits
+    """Whether `each_row_in_two` takes the rows of kernels that have two parts: those in tiles."""
+    return plan.ahead > 1 and not plan.fits
 
 
 def grid_of(plan: Plan, rows: Any) -> Any:

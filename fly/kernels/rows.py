@@ -23,7 +23,7 @@ from typing import Any
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
 from fly.kernels.mixed_precision import afresh, one_by_one, rounds_elements
-from fly.kernels.row_clusters import Exchange, first_row
+from fly.kernels.row_exchanges import Exchange, first_row
 from fly.kernels.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -106,9 +106,9 @@ class Row:
             elements = line.at(first)
             return function(Tile(self, first).within(elements) if within else elements)
 
-        return self._over_tiles(of_tile, merge)
+        return self.over_tiles(of_tile, merge)
 
-    def _over_tiles(self, of_tile: Callable[[Any], Any], merge: Callable[..., Any]) -> Any:
+    def over_tiles(self, of_tile: Callable[[Any], Any], merge: Callable[..., Any]) -> Any:
         """What `of_tile` returns for the first elements of all tiles, merged."""
         if self._is_arriving():
             value = None
@@ -139,17 +139,12 @@ class Row:
         def both(a: Any, b: Any) -> tuple[Any, ...]:
             return tuple(one + other for one, other in zip(a, b, strict=True))
 
-        return self._over_tiles(of_tile, both)
+        return self.over_tiles(of_tile, both)
 
     def means(self, *lines: Line) -> Any:
         """The means of several lines, for all threads, who exchange values once for all of them."""
         totals = self.reduce(self.own_sums(*lines))
         return [total * reciprocal(total.dtype(self.columns)) for total in totals]
-
-    def ones(self) -> Line:
-        """1 for each element, in f32."""
-        plan = self.plan
-        return Line(self, lambda first: fx.full((plan.vector, plan.vectors), 1.0, fx.Float32))
 
     def magnitude(self, line: Line) -> Any:
         """The greatest magnitude of all elements, for all threads; NaN if one is NaN.
