@@ -140,8 +140,8 @@ def _per_processor(blocks: int) -> str:
     return str(each) if not rest else f"{blocks} of {PROCESSORS * (each + 1)}"
 
 
-# Blocks of clusters of four and of eight that an H200 holds, for 1 to 4 of them that a multiprocessor
-# has room for (h200.clusters): a cluster is on one of the parts of the chip, and some are left over.
+# Blocks of clusters of four and of eight that an H200 holds, where a multiprocessor has room for 1
+# to 4 of them (h200.clusters): a cluster is on one part of the chip, and some are left over.
 HELD = {4: (120, 248, 368, 496), 8: (120, 240, 360, 496)}
 # Of kernels with sums over rows, by the elements of a block's share: threads, vectors, rows ahead,
 # and blocks of a multiprocessor.

@@ -26,8 +26,8 @@ def first_row(plan: Plan) -> Any:
 
 
 class Exchange:
-    """Exchanges of a block's warps, or of a cluster's. `count` is the number of rows that the block has taken
-    before.
+    """Exchanges of a block's warps, or of a cluster's. `count` is the number of rows that the block
+    has taken before.
 
     Each number of a row has words of its own, which are used again `TURNS` rows later. A warp that
     sends its number of row i has those of row i - 2, or of a later one, from all warps. They have

@@ -1,4 +1,5 @@
-"""Kernels of rows that the blocks of a cluster share, for Hopper on the device cpu."""
+"""Kernels of rows that the blocks of a cluster share, or of which a block takes two at a time, for
+Hopper on the device cpu."""
 
 from __future__ import annotations
 
@@ -48,7 +49,10 @@ MANY_TILES = (torch.bfloat16, 5000, 32, 1, 0, 0, MOST_AHEAD, 2)  # too many to h
 IN_REGISTERS = (torch.float32, 1004, 64, 2, 2, 8, MOST_AHEAD, 4)
 IN_TILES = (torch.bfloat16, 1352, 32, 1, 1, 4, 1, 2)  # a second matrix is not read ahead
 IN_TWO = (torch.float16, 1200, 32, 1, 3, 4, MOST_AHEAD, 2)
-CHOICES = [ONE_ROW, WHOLE, MANY_TILES, IN_REGISTERS, IN_TILES, IN_TWO]
+BY_A_BLOCK = (torch.bfloat16, 1496, 64, 1, 2, 2, 1, 1)
+WHOLE_TILES = (torch.float32, 1024, 64, 1, 3, 3, MOST_AHEAD, 1)
+TWO_AT_A_TIME = [IN_TWO, BY_A_BLOCK, WHOLE_TILES]
+CHOICES = [ONE_ROW, WHOLE, MANY_TILES, IN_REGISTERS, IN_TILES, *TWO_AT_A_TIME]
 
 
 @pytest.mark.heavy
@@ -89,7 +93,7 @@ def test_gradients_of_norms(choose, choice, centred):
     choose(*given)
     x, dy = (tensor(i, (ROWS, columns), dtype) for i in (1, 2))
     weight = tensor(3, (columns,), dtype)
-    assert goes_in_two(plan(x, kernel="one")) == (choice is IN_TWO)
+    assert goes_in_two(plan(x, kernel="one")) == (choice in TWO_AT_A_TIME)
     found = norm_backward(dy, x, weight, EPS, centred)[: 3 if centred else 2]
     judge(found, lambda *a: norm_gradients(*a, centred), dy, x, weight, roundings=8)
     if choice is ONE_ROW:  # without parameters: the kernel of x alone
@@ -114,11 +118,27 @@ def test_there_is_no_race(choose, monkeypatch, choice):
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("columns", [1024, 1000])
-def test_a_great_mean_loses_no_digits(choose, columns):
-    """Of f32, whose squares would lose all of them."""
-    choose(64, 4, 0, 0, MOST_AHEAD, 2)
+@pytest.mark.parametrize("choice", [(64, 4, 0, 0, 8, 2), (64, 1, 2, 4, 8, 2)], ids=str)
+def test_a_great_mean_loses_no_digits(choose, columns, choice):
+    """Of f32, whose squares would lose all of them, nor if the element that a thread takes off its
+    others is far from them."""
+    choose(*choice)
     x = tensor(1, (ROWS, columns), torch.float32) + 5000
+    x[1, 0], x[2, 4], x[3, 500:] = 2e5, -1e6, 0
     judge(layer_norm(x, None, None, EPS), lambda x: F.layer_norm(x, (columns,), eps=EPS), x)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("choice", [ONE_ROW, IN_TWO, BY_A_BLOCK], ids=str)
+def test_numbers_that_are_not_finite(choose, choice):
+    dtype, columns, *given = choice
+    choose(*given)
+    x = tensor(1, (ROWS, columns), dtype)
+    x[0, 5], x[1, 999], x[2], x[3, :800] = float("nan"), float("inf"), float("-inf"), float("-inf")
+    judge(softmax(x), lambda x: x.softmax(-1), x)
+    x[4], x[5, 3] = 3.0, float("-inf")
+    judge(layer_norm(x, None, None, EPS), lambda x: F.layer_norm(x, (columns,), eps=EPS), x)
+    judge(rms_norm(x, None, EPS), lambda x: F.rms_norm(x, (columns,), eps=EPS), x)
 
 
 @pytest.mark.heavy
