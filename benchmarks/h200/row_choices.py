@@ -169,9 +169,9 @@ WITH_PARTS = ("softmax", "layer_norm", "rms_norm")  # kernels that take two rows
 
 
 def shared(case: Case, columns: int) -> Iterator[Choice]:
-    """Plans for rows of 16384 elements and more that the blocks of a cluster share, or whose sums
-    are exchanged while another row is computed."""
-    if columns < 16384:
+    """Plans for rows of 16384 elements and more, of kernels with sums of 4096, that the blocks of a
+    cluster share, or whose sums are exchanged while another row is computed."""
+    if columns < (4096 if case.heavy else 16384):
         return
     for cluster in CLUSTERS:
         share = columns // cluster
