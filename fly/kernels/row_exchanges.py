@@ -40,7 +40,8 @@ class Exchange:
         self.plan, self.has_begun = plan, False
         self.next_row(fx.Int32(0))
         self.warps = plan.threads // LANES
-        self.size = plan.cluster * self.warps  # a power of two, as threads and blocks are
+        self.size = plan.cluster * self.warps
+        assert self.size & (self.size - 1) == 0, "lanes take the words of as many warps each"
         self.turns = TURNS if plan.ahead else 1
         count = self.turns * NUMBERS * self.size
         self.words = fx.shared_array(fx.Uint64, count)
