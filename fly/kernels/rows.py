@@ -22,7 +22,7 @@ from typing import Any
 
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.mixed_precision import afresh, one_by_one, rounds_elements
+from fly.kernels.mixed_precision import afresh, one_by_one, rounds_elements, widened
 from fly.kernels.row_exchanges import Exchange, first_row
 from fly.kernels.row_plans import Plan
 
@@ -207,7 +207,7 @@ class Row:
             given = [line.raw(first) for line in lines]
             wide = wide_type(given[0].dtype)
             if not rounds_elements(dtype, wide, [one.dtype for one in given]):
-                return function(*[one.to(wide) for one in given]).to(dtype)
+                return function(*[widened(one, wide) for one in given]).to(dtype)
             return one_by_one(function, *given)
 
         self._store(tensor, made, last, beside)
@@ -248,7 +248,7 @@ class Line:
     def at(self, first: Any) -> Any:
         """The same in the type to compute in."""
         held = self.raw(first)
-        return held.to(wide_type(held.dtype)) if held.dtype.is_float else held
+        return widened(held, wide_type(held.dtype)) if held.dtype.is_float else held
 
 
 class Tile:
