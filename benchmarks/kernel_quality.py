@@ -99,7 +99,10 @@ def solve(
     if done.returncode:
         sys.exit(f"kernel_quality: error: {system} for {target}:\n{done.stderr}")
     found = {}
-    for name, one in json.loads(done.stdout).items():
+    solutions = json.loads(done.stdout)
+    if any("failed" in one for one in solutions.values()):
+        print(done.stderr, end="", file=sys.stderr)  # the HIP runtime's own words among them
+    for name, one in solutions.items():
         if "failed" in one:
             line = f"{system} {target} {name}: {one['failed']}"
             if system == "fly":

@@ -44,7 +44,8 @@ class _Recorded(Exception):
 def _plans(product: Product) -> dict[str, Any]:
     """The plan that `matmul` has for a product, and its largest tile with each option."""
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_plans import WarpgroupPlan, warpgroup_plan
+    from fly.kernels.gemm.warpgroups.warpgroup_choices import warpgroup_plan
+    from fly.kernels.gemm.warpgroups.warpgroup_plans import WarpgroupPlan
 
     a, b = product.operands(lambda *shape: torch.empty((1, *shape), dtype=torch.bfloat16)[0])
     planned = warpgroup_plan(a[None], b[None], Epilogue("bf16", 1))
@@ -57,7 +58,7 @@ def prepare(folder: Path) -> None:
     """Writes an image for each plan, and cases.json."""
     from fly.call.compiled import Compiled
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
+    from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
 
     folder.mkdir(parents=True, exist_ok=True)
     rows, files = [], {}

@@ -8,6 +8,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.arrays import INTEGERS, check_types, contiguous
 from fly.kernels.operators import operator
 
@@ -19,6 +20,7 @@ MOST_BINS = 2**31 - 1
 
 @fly.kernel
 def clear_kernel(counts: fx.Tensor):
+    dependent.let_next_begin()
     i = fx.block_idx.x * THREADS + fx.thread_idx.x
     if i < counts.shape[0]:
         counts[i] = 0
@@ -34,6 +36,7 @@ def histogram_kernel(data: fx.Tensor, counts: fx.Tensor, rounds: fx.Int64, bins:
         if place < data.shape[0] and 0 <= data[place] < bins:
             fx.block.add_to_histogram(own, data[place])
     fx.barrier()
+    dependent.wait_for_previous()
     for i in range(fx.thread_idx.x, bins, THREADS):
         if own[i] > 0:
             fx.atomic_add(counts, i, own[i].to(fx.Int32))
@@ -42,6 +45,7 @@ def histogram_kernel(data: fx.Tensor, counts: fx.Tensor, rounds: fx.Int64, bins:
 @fly.kernel
 def wide_histogram_kernel(data: fx.Tensor, counts: fx.Tensor, rounds: fx.Int64):
     """Counts in global memory, where shared memory has no room for all bins."""
+    dependent.wait_for_previous()
     first, step = first_and_step()
     for i in range(rounds):
         place = first + i * step

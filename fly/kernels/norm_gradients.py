@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.approximations import rsqrt
 from fly.kernels.columns import THREADS, add_many, add_up, parts_of
 from fly.kernels.row_moments import (
@@ -35,6 +36,8 @@ def norm_backward_kernel(
     plan: fx.Constexpr[Plan],
     weight=None,
 ):
+    dependent.let_next_begin()
+
     def one_row(row, _):
         dx, _, _, mean, factor = derivatives(row, dY, X, eps, centred, weight)
         row.finish(dX, lambda dx: dx * factor, dx, last=True)
@@ -124,6 +127,7 @@ def all_backward_kernel(
 ):
     """All derivatives at once. A block has sums of those of the parameters, over its rows, and
     stores them as its row of `parts`: those of the weight, and of the bias."""
+    dependent.let_next_begin()
     kinds = 1 + centred
     near, in_two = sums_in_registers(plan, kinds), goes_in_two(plan)
     kept = [Sums(plan, X.shape[1], parts.dtype, kind < near) for kind in range(kinds)]
@@ -169,6 +173,8 @@ def parameters_backward_kernel(
 ):
     """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
     mean."""
+    dependent.wait_for_previous()
+    dependent.let_next_begin()
     part, columns = fx.Uint32(fx.block_idx.y), X.shape[1]
     first = fx.block_idx.x * plan.tile
     # Of a part there are few rows, and none is before its start.

@@ -66,6 +66,10 @@ def norm_kernel(
             y = y * parameters.pop(0)
         return y + parameters.pop(0) if parameters else y
 
+    def fused(y, *parameters):
+        factor, *offset = parameters if weight is not None else (1.0, *parameters)
+        return fx.fma(y, factor, offset[0] if offset else 0.0)
+
     def send(row):
         x = row.read(X)
         if centred:
@@ -90,13 +94,15 @@ def norm_kernel(
             x = row.map(lambda x, other: (x + other).to(X.dtype), x, row.read(residual))
             row.write(total, x)
         x, _, factor = statistics(row, x, eps, centred)
-        y = row.map(lambda x: x * factor, x)
+        y = row.map_late(lambda x: x * factor, x)
         parameters = kept or [row.read(one) for one in given]
         with fx.fastmath("contract"):
             if scales is None:
+                # Two parameters take the registers that the address of the row would be in.
+                row = row if bias is None else row.again()
                 row.finish(Y, scaled, y, *parameters, last=True)
             else:
-                y = row.map(scaled, y, *parameters)
+                y = row.map_mixed(scaled, fused, y, *parameters)
                 row.write(Y, quantized(row, y, Y.dtype, scales), last=True)
 
     if goes_in_two(plan) and residual is None and scales is None:

@@ -20,9 +20,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fly_target.registry import find
+from fly_trace.core.target import chip
+
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.mixed_precision import afresh, one_by_one, rounds_elements, widened
+from fly.kernels.mixed_precision import (
+    afresh,
+    anew,
+    converts_elements,
+    in_order,
+    one_by_one,
+    rounds_elements,
+    widened,
+)
 from fly.kernels.row_exchanges import Exchange, first_row
 from fly.kernels.row_plans import Plan
 
@@ -83,6 +94,33 @@ class Row:
     def map(self, function: Callable[..., Any], *lines: Line) -> Line:
         """`function` of all elements."""
         return Line(self, lambda first: function(*[line.at(first) for line in lines]))
+
+    def map_late(self, function: Callable[..., Any], line: Line) -> Line:
+        """As `map`, for `finish`. On AMD, elements of a row in registers are computed when they are
+        stored, vector by vector, and what is loaded from now on, as the parameters of a norm, is
+        not asked for earlier. That takes fewer registers than to do all of it at once."""
+        if not (self.plan.fits and find(chip("registers")).amd):
+            return self.map(function, line)
+        in_order()
+        return Late(function, line)
+
+    def map_mixed(
+        self, function: Callable[..., Any], fused: Callable[..., Any], *lines: Line
+    ) -> Line:
+        """As `map`. `fused` is the same function of single elements, as a product and a sum, by
+        fx.fma. On AMD, it takes elements of f16 in the type that they have."""
+        if not (self.plan.fits and converts_elements([line.raw(0).dtype for line in lines])):
+            return self.map(function, *lines)
+
+        def mixed(first: Any) -> Any:
+            given = [line.raw(first) for line in lines]
+            return one_by_one(fused, *given, dtype=fx.Float32).reshape(given[0].shape)
+
+        return Line(self, mixed)
+
+    def again(self) -> Row:
+        """The same row, whose addresses are not taken from registers (`mixed_precision.anew`)."""
+        return Row(self.plan, self.columns, anew(self.index), self.ahead, self.exchange)
 
     def afresh(self, line: Line, after: Line) -> Line:
         """The same elements, which are converted to f32 when those of another line have been
@@ -203,14 +241,25 @@ class Row:
         last: as in `write`. beside: is called for each tile, with its first element."""
         dtype = tensor.dtype
 
-        def made(first: Any) -> Any:
-            given = [line.raw(first) for line in lines]
+        def made(given: list[Any]) -> Any:
             wide = wide_type(given[0].dtype)
             if not rounds_elements(dtype, wide, [one.dtype for one in given]):
                 return function(*[widened(one, wide) for one in given]).to(dtype)
             return one_by_one(function, *given)
 
-        self._store(tensor, made, last, beside)
+        if any(isinstance(line, Late) for line in lines):
+            if beside is not None:
+                beside(0)
+            for i in range(self.plan.vectors):
+                if i:
+                    in_order()
+                Tile(self, 0).store_one(tensor, i, made([line.one(i) for line in lines]))
+            return
+
+        def whole(first: Any) -> Any:
+            return made([line.raw(first) for line in lines])
+
+        self._store(tensor, whole, last, beside)
 
     def _store(
         self,
@@ -245,10 +294,27 @@ class Line:
         """The thread's elements of the tile from element `first` on: an fx.Vector."""
         return self.make(first) if self.held is None else self.held
 
+    def one(self, i: int) -> Any:
+        """The thread's vector i, if the row is in registers."""
+        return self.raw(0)[None, i]
+
     def at(self, first: Any) -> Any:
         """The same in the type to compute in."""
         held = self.raw(first)
         return widened(held, wide_type(held.dtype)) if held.dtype.is_float else held
+
+
+class Late(Line):
+    """A function of a line that is in registers, computed for each use."""
+
+    def __init__(self, function: Callable[..., Any], line: Line):
+        self.function, self.line = function, line
+
+    def raw(self, first: Any) -> Any:
+        return self.function(self.line.at(first))
+
+    def one(self, i: int) -> Any:
+        return self.function(self.line.at(0)[None, i])
 
 
 class Tile:
@@ -279,6 +345,18 @@ class Tile:
         held.store(values)
         self._copy(held, self._part(tensor))
 
+    def store_one(self, tensor: Any, i: int, values: Any) -> None:
+        """Stores the thread's vector i of a row in registers."""
+        plan, inside = self.plan, None
+        held = fx.make_rmem_tensor((plan.vector, 1), tensor.dtype)
+        held.store(values.reshape((plan.vector, 1)))
+        if not plan.whole:
+            inside = fx.make_rmem_tensor(1, fx.Boolean)
+            inside[0] = self._place(i) < self.columns
+        start = fx.get_iter(self._part(tensor)) + i * plan.lanes * plan.vector
+        target = fx.make_view(start, fx.make_layout((plan.vector, 1), (1, plan.vector)))
+        self._copy_all(held, target, inside)
+
     def got(self, start: Any) -> Any:
         """The thread's elements of a row in shared memory that has room for whole tiles."""
         held = self._registers(start.dtype)
@@ -291,10 +369,10 @@ class Tile:
         held.store(values)
         self._copy_all(held, self._at(start))
 
-    def _copy_all(self, source: Any, target: Any) -> None:
+    def _copy_all(self, source: Any, target: Any, present: Any = None) -> None:
         dtype = source.dtype
         atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
-        fx.copy(atom, source, target)
+        fx.copy(atom, source, target, pred=present)
 
     def places(self) -> Any:
         """The columns of the thread's elements."""
@@ -346,9 +424,7 @@ class Tile:
         return fx.make_view(start + self._own_place(0), layout)
 
     def _copy(self, source: Any, target: Any) -> None:
-        dtype = source.dtype
-        atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
-        fx.copy(atom, source, target, pred=self._present())
+        self._copy_all(source, target, self._present())
 
     def _present(self) -> Any:
         return None if self.plan.whole else self._inside()

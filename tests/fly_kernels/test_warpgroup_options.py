@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
-from fly.kernels.gemm.warpgroup_plans import WarpgroupPlan
+from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
+from fly.kernels.gemm.warpgroups.warpgroup_plans import WarpgroupPlan
 
 OUT = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 

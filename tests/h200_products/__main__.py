@@ -32,7 +32,8 @@ SUMS = {"f8E4M3FN": 2**-8, "f8E5M2": 2**-8, "f32": 2**-10}
 def plans() -> Iterator[tuple[Any, Any]]:
     """Plans and epilogues: all types and layouts, ways to load and store, and epilogues."""
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_plans import SUMMED, TILES, WarpgroupPlan
+    from fly.kernels.gemm.warpgroups.warpgroup_choices import TILES
+    from fly.kernels.gemm.warpgroups.warpgroup_plans import SUMMED, WarpgroupPlan
 
     def plan(element: str, out: str, rows: int = 128, columns: int = 256, **fields: Any) -> Any:
         return WarpgroupPlan(element, out, rows, columns, **fields)
@@ -81,7 +82,7 @@ class _Recorded(Exception):
 def prepare(folder: Path) -> None:
     """Writes an image for each plan, and cases.json."""
     from fly.call.compiled import Compiled
-    from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
+    from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
 
     folder.mkdir(parents=True, exist_ok=True)
     rows = []

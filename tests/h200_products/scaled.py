@@ -22,7 +22,8 @@ SUMS = 2**-10
 
 def plans() -> Iterator[tuple[Any, Any]]:
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_plans import SCALED_TILES, WarpgroupPlan
+    from fly.kernels.gemm.warpgroups.warpgroup_choices import SCALED_TILES
+    from fly.kernels.gemm.warpgroups.warpgroup_plans import WarpgroupPlan
 
     for tile in SCALED_TILES:
         for element in TYPES:

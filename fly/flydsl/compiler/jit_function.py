@@ -79,7 +79,8 @@ class Variant(JitFunction):
         assert program is not None, "it was made here"
         arrays, reader = arrays_for(given.values()), readers.choose(self.host.reader)
 
-        held = [one.ctypes.data for one in viewed.values() if hasattr(one, "ctypes")]
+        held = [one for one in viewed.values() if hasattr(one, "ctypes")]
+        held += [one for one in given.values() if hasattr(one, "untyped_storage")]
 
         def work(opened: Any, image: Any) -> Any:
             with opened.turn, accessible(opened.device, addresses, held) as device:

@@ -11,10 +11,9 @@ from typing import Any
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
-from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
-from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
+from fly.kernels.attention.problem import Problem, empty_like, tiles
+from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, advance, own_rows
 from fly.kernels.attention.workgroup import across_rows, workgroup
-from fly.kernels.shapes import for_model
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
 TINY = 1e-30  # instead of 0, which is not a factor of -inf
@@ -66,13 +65,7 @@ def attention_kernel(
     values.load(0)
     steps = fx.ceildiv(part.keys_end(first_query + group.own), group.rows)
     for step in range(fx.max(steps, 1)):
-        fx.barrier()  # all have read the tiles before
-        keys.store()
-        values.store()
-        fx.barrier()
-        keys.load(step + 1)
-        values.load(step + 1)
-
+        advance(step, keys, values)
         first_key = step * group.rows
         # Where weights go through LDS, all waves meet at barriers.
         if not group.in_place or first_key < any_sees:
@@ -111,27 +104,4 @@ def launch(
     attention_kernel(Q, K, V, Out, Lse, starts_q, starts_k, scale, problem).launch(
         grid=grid, block=group.threads
     )
-    return Out, Lse
-
-
-@fly.jit(specialize=for_model("heads", "kv_heads", "d"))
-def attention(Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Constexpr[Problem]):
-    """Sequences that are the batches of Q, K and V."""
-    starts = fx.empty((0,), fx.Int32)
-    Out, Lse = launch(Q, K, V, starts, starts, scale, problem)
-    return Out, Lse
-
-
-@fly.jit(specialize=for_model("heads", "kv_heads", "d"))
-def packed_attention(
-    Q: Queries,
-    K: Keys,
-    V: Keys,
-    starts_q: Starts,
-    starts_k: Starts,
-    scale: fx.Float32,
-    problem: fx.Constexpr[Problem],
-):
-    """Sequences between `starts` in Q, K and V with one batch."""
-    Out, Lse = launch(Q, K, V, starts_q, starts_k, scale, problem)
     return Out, Lse

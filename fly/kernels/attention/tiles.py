@@ -101,6 +101,16 @@ class Streamed:
             fx.copy(self.group.by_column.copy_atom, turned, self.column_part)
 
 
+def advance(step: Any, *streamed: Streamed) -> None:
+    """Makes the tiles that were loaded those of LDS, and starts to load the ones behind `step`."""
+    fx.barrier()  # all have read the tiles before
+    for one in streamed:
+        one.store()
+    fx.barrier()
+    for one in streamed:
+        one.load(step + 1)
+
+
 def own_rows(group: Workgroup, matrix: Any, tile: Any) -> list[Any]:
     """Loads the workgroup's rows of a matrix: fragments, one for each part of d. Rows beyond the
     matrix are 0."""

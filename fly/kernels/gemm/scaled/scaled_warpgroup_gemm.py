@@ -17,13 +17,14 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.scaled.scaled_gemm import BLOCK
-from fly.kernels.gemm.warpgroup_gemm import FEW, MANY, maps, tiles
-from fly.kernels.gemm.warpgroup_operands import add_parts
-from fly.kernels.gemm.warpgroup_output import Output, chunks, products
-from fly.kernels.gemm.warpgroup_plans import GROUPS, ROWS, THREADS, WarpgroupPlan
-from fly.kernels.gemm.warpgroup_schedule import Schedule
+from fly.kernels.gemm.warpgroups.warpgroup_gemm import FEW, MANY
+from fly.kernels.gemm.warpgroups.warpgroup_launches import multiplied
+from fly.kernels.gemm.warpgroups.warpgroup_output import Output, chunks, products
+from fly.kernels.gemm.warpgroups.warpgroup_plans import GROUPS, ROWS, THREADS, WarpgroupPlan
+from fly.kernels.gemm.warpgroups.warpgroup_schedule import Schedule
 
 
 class Scales:
@@ -75,65 +76,64 @@ def scaled_warpgroup_gemm_kernel(
     plan: fx.Constexpr[WarpgroupPlan],
     epilogue: fx.Constexpr[Epilogue],
 ):
+    if plan.follows:
+        dependent.wait_for_previous()
+    if plan.precedes:
+        dependent.let_next_begin()
     element = EVERY[plan.element]
-    tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, True), plan.stages)
-    tiles_b = fx.nvvm.SharedTiles(element, tiles(plan, plan.columns, True), plan.stages)
+    ring = fx.pipeline(
+        plan.stages,
+        consumers=GROUPS * THREADS,
+        a=(element, (plan.rows, plan.depth)),
+        b=(element, (plan.columns, plan.depth)),
+    )
     buffers = fx.nvvm.SharedTiles(EVERY[plan.out], chunks(plan), 2 * GROUPS)
-    ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS)
-    group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
     schedule = Schedule((batches, m, n, k), plan)
-    count = fx.Int32(0)  # of the ring's buffers so far
 
-    if group == 0:
-        fx.nvvm.set_registers(FEW, more=False)
-        if thread == 0:
-            for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
-                place, _ = schedule.place(tile, ())
-                for step in range(place.first, place.last):
-                    slot = ring.fill(count, A.nbytes + B.nbytes)
-                    of_a = place.of_a, place.row, step * plan.depth
-                    of_b = place.of_b, place.column, step * plan.depth
-                    fx.nvvm.tma_load(A, of_a, tiles_a[slot.stage], slot.barrier)
-                    fx.nvvm.tma_load(B, of_b, tiles_b[slot.stage], slot.barrier)
-                    count += 1
-    else:
-        fx.nvvm.set_registers(MANY, more=True)
-        consumer = group - 1
+    with ring.producer_warps(registers=FEW):
+        for tile in range(*schedule.turns):
+            place, _ = schedule.place(tile, ())
+            for step in range(place.first, place.last):
+                slot = ring.acquire()
+                first = step * plan.depth
+                slot.copy(
+                    a=(A, place.of_a, place.row, first), b=(B, place.of_b, place.column, first)
+                )
+                ring.commit()
+    with ring.consumer_warps(registers=MANY) as own:
         product = products(plan, plan.width, GROUPS // plan.beside, plan.beside)
-        own = product.get_slice(consumer * THREADS)
+        mine = product.get_slice(own.index * THREADS)
         form = fx.nvvm.accumulators(product)
         sums, made = [fx.make_rmem_tensor(form, fx.Float32) for _ in range(2)]
         scales = Scales(scale_a, scale_b, plan)
         # Of wgmma's sums, a thread has columns of two rows.
+        thread = own.thread % THREADS
         line = thread // 32 * 16 + thread % 32 // 4
         if fx.const_expr(plan.beside == 1):
-            line += consumer * ROWS
-        for tile in range(fx.block_idx.x, schedule.count, fx.grid_dim.x):
+            line += own.index * ROWS
+        for tile in range(*schedule.turns):
             place, _ = schedule.place(tile, ())
             column = place.column
             if fx.const_expr(plan.beside > 1):
-                column += consumer * plan.width
+                column += own.index * plan.width
             scales.place(place.of_a, place.row + line, column, place.first)
             sums.fill(0)
             for step in range(place.first, place.last):
-                slot = ring.wait(count)
+                slot = ring.wait()
                 made.fill(0)
                 fx.nvvm.wgmma_fence()
-                a, b = tiles_a[slot.stage], tiles_b[slot.stage]
-                fx.gemm(product, made, own.partition_A(a), own.partition_B(b), made)
+                fx.gemm(product, made, mine.partition_A(slot.a), mine.partition_B(slot.b), made)
                 fx.nvvm.wgmma_commit()
                 factors = scales.take(fx.min(step + 1, place.last - 1))
                 fx.nvvm.wgmma_wait(0, made)
-                if thread == 0:
-                    ring.release(count)
+                ring.release(slot)
                 for i in fx.range_constexpr(int(fx.size(form))):
                     # Registers i: two columns of a row, two of the other, and so on.
                     factor = factors[i // 4 * 8 // scales.group][i // 2 % 2]
                     sums[i] = fx.fma(made[i], factor, sums[i])
-                count += 1
             factors = fx.Float64(1.0), fx.Float64(1.0)
             output = Output(C, rows, bias, bias, factors, (place.end, n), plan, epilogue)
-            output.store(sums, buffers, consumer, place)
+            output.store(sums, buffers, own.index, place)
         if plan.tma_store and thread == 0:
             fx.nvvm.tma_wait(0)
 
@@ -149,15 +149,5 @@ def scaled_warpgroup_gemm(
     epilogue: fx.Constexpr[Epilogue],
 ):
     """epilogue(A·B), where blocks of both have scales."""
-    batches, m, k, n = A.shape[0], A.shape[1], A.shape[2], B.shape[2]
-    whole = plan.splits == 1
-    C = fx.empty((batches * plan.splits, m, n), EVERY[plan.out])
-    target = fx.nvvm.tensor_map(C, chunks(plan)) if plan.tma_store else C
-    count = batches * plan.splits * fx.ceildiv(m, plan.rows) * fx.ceildiv(n, plan.columns)
-    own = epilogue if whole else Epilogue(plan.out, 1)
-    scaled_warpgroup_gemm_kernel(
-        *maps(A, B, plan), target, C, scale_a, scale_b, bias, batches, m, n, k, plan, own
-    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS)
-    if whole:
-        return C
-    return add_parts(C, (batches, m, n), bias, bias, 1.0, 1.0, plan, epilogue)
+    kernel, given = scaled_warpgroup_gemm_kernel, (scale_a, scale_b, bias)
+    return multiplied(kernel, A, B, given, (bias, bias, 1.0, 1.0), plan, epilogue)
