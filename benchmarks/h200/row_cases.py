@@ -41,13 +41,14 @@ class Case:
     by_rows: bool = True
 
     def make(self, columns: int, place: str, elements: int = ELEMENTS) -> Tensors:
-        """Random inputs: numbers, and integers below the number of columns."""
+        """Random inputs: numbers, and integers below the number of columns. Means are not 0, nor
+        deviations 1: so no term of a gradient vanishes, nor is a factor left out unnoticed."""
         random = torch.Generator(place).manual_seed(columns)
         made = []
         for shape, dtype in self.inputs(elements // columns, columns):
             options: Any = {"generator": random, "device": place}
             if dtype.is_floating_point:
-                made.append(torch.randn(shape, dtype=dtype, **options))
+                made.append(torch.randn(shape, dtype=dtype, **options).mul_(1.5).add_(0.5))
             else:
                 made.append(torch.randint(0, columns, shape, dtype=dtype, **options))
         return made

@@ -146,9 +146,11 @@ HELD = {4: (120, 248, 368, 496), 8: (120, 240, 360, 496)}
 # Of kernels with sums over rows, by the elements of a block's share: threads, vectors, rows ahead,
 # and blocks of a multiprocessor.
 WITH_SUMS = {
+    1024: [(64, 1, 3, 8), (32, 1, 3, 16), (64, 1, 3, 12)],
+    2048: [(128, 1, 3, 4), (64, 1, 3, 8), (128, 1, 3, 6)],
     4096: [(128, 1, 3, 3), (128, 1, 3, 4), (256, 1, 3, 2)],
-    8192: [(256, 1, 3, 2), (256, 1, 2, 2), (256, 2, 3, 2), (512, 1, 3, 1)],
-    16384: [(512, 1, 3, 1), (512, 2, 3, 1), (512, 1, 2, 1)],
+    8192: [(256, 1, 3, 2), (256, 1, 2, 2), (256, 2, 3, 2), (256, 2, 2, 2), (512, 1, 3, 1)],
+    16384: [(512, 1, 3, 1), (512, 2, 3, 1), (512, 1, 2, 1), (512, 2, 2, 1)],
 }
 # Of others: rows in shared memory, two of which are taken at a time,
 IN_TWO = {
@@ -169,12 +171,14 @@ WITH_PARTS = ("softmax", "layer_norm", "rms_norm")  # kernels that take two rows
 
 
 def shared(case: Case, columns: int) -> Iterator[Choice]:
-    """Plans for rows of 16384 elements and more, of kernels with sums of 4096, that the blocks of a
-    cluster share, or whose sums are exchanged while another row is computed."""
-    if columns < (4096 if case.heavy else 16384):
+    """Plans for rows that the blocks of a cluster share, or whose sums are exchanged while another
+    row is computed: of kernels with sums, and of others from 16384 elements on."""
+    if columns < 16384 and not case.heavy:
         return
     for cluster in CLUSTERS:
         share = columns // cluster
+        if cluster > 1 and share < 4096:
+            continue
         if case.heavy or case.name in WITH_PARTS:
             every = WITH_SUMS if case.heavy else IN_TWO
             for threads, vectors, ahead, each in every.get(share, ()):

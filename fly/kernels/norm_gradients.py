@@ -75,7 +75,7 @@ def sent_derivatives(row, dY, X, eps, centred, weight):
     if weight is not None:
         dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
     with fx.fastmath("contract"):
-        start, slope = mean * factor, along * factor
+        start, slope = mean * factor, along * factor * factor
         normal = row.map(lambda x: x * factor - start if centred else x * factor, x)
         if centred:
             less = shift * factor
