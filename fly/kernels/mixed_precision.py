@@ -61,6 +61,19 @@ def afresh(vector: Any, after: Any) -> Any:
     return held.load().bitcast(vector.dtype).reshape(vector.shape)
 
 
+def widened(vector: Any, dtype: Any) -> Any:
+    """A vector of floats as f32 or f64. Those of bf16 on NVIDIA's GPUs are the halves of words, by
+    one instruction each: for the upper half LLVM and ptxas take two."""
+    is_split = vector.dtype is fx.BFloat16 and dtype is fx.Float32 and vector.numel % 2 == 0
+    if not is_split or find(chip("converting bf16")).amd is not None:
+        return vector.to(dtype)
+    words = vector.bitcast(fx.Uint32)
+    low, high = (words << 16).bitcast(fx.Float32), (words & 0xFFFF0000).bitcast(fx.Float32)
+    count = words.numel
+    places = [i // 2 + i % 2 * count for i in range(2 * count)]
+    return low.shuffle(high, places).reshape(vector.shape)
+
+
 def later(number: Any, after: Any) -> Any:
     """A number of 32 bits that LLVM takes, on AMD, for one that is known when another one has been
     computed: what is computed from it is not in registers before."""

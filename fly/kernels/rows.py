@@ -32,7 +32,9 @@ from fly.kernels.mixed_precision import (
     in_order,
     one_by_one,
     rounds_elements,
+    widened,
 )
+from fly.kernels.row_exchanges import Exchange, first_row
 from fly.kernels.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -42,10 +44,37 @@ Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
 class Row:
     """Row `index`, or that of the block's number, of matrices with the same number of columns."""
 
-    def __init__(self, plan: Plan, columns: Any, index: Any = None, ahead: Any = None):
-        """ahead: has the row in shared memory (`row_streams.Ahead`)."""
-        self.plan, self.columns, self.ahead = plan, columns, ahead
-        self.index = fx.block_idx.x if index is None else index
+    def __init__(
+        self,
+        plan: Plan,
+        columns: Any,
+        index: Any = None,
+        ahead: Any = None,
+        exchange: Exchange | None = None,
+    ):
+        """ahead: has the row in shared memory (`row_streams.Ahead`). exchange: of the cluster's
+        blocks, if they share rows."""
+        self.plan, self.columns, self.ahead, self.exchange = plan, columns, ahead, exchange
+        self.index = first_row(plan) if index is None else index
+
+    @property
+    def extent(self) -> Any:
+        """The elements of the block's tiles, at least."""
+        return self.columns if self.plan.cluster == 1 else self.plan.room
+
+    def leads(self) -> Any:
+        """Whether the thread is the first one of those that have the row."""
+        is_first = fx.thread_idx.x == 0
+        return is_first if self.plan.cluster == 1 else is_first & (fx.cluster.rank() == 0)
+
+    def reduce(self, value: Any, op: str = "add") -> Any:
+        """A number of each thread, or a tuple of them, combined over the row's threads, for all of
+        these. op: as in fx.block.reduce."""
+        if self.plan.cluster == 1:
+            return fx.block.reduce(value, op)
+        if self.exchange is None:
+            self.exchange = Exchange(self.plan)
+        return self.exchange.reduce(value, op)
 
     def read(self, tensor: Any, default: float = 0.0) -> Line:
         """The row of a matrix, or a vector that is as long as a row. Elements beyond its end, which
@@ -91,7 +120,7 @@ class Row:
 
     def again(self) -> Row:
         """The same row, whose addresses are not taken from registers (`mixed_precision.anew`)."""
-        return Row(self.plan, self.columns, anew(self.index), self.ahead)
+        return Row(self.plan, self.columns, anew(self.index), self.ahead, self.exchange)
 
     def afresh(self, line: Line, after: Line) -> Line:
         """The same elements, which are converted to f32 when those of another line have been
@@ -115,9 +144,9 @@ class Row:
             elements = line.at(first)
             return function(Tile(self, first).within(elements) if within else elements)
 
-        return self._over_tiles(of_tile, merge)
+        return self.over_tiles(of_tile, merge)
 
-    def _over_tiles(self, of_tile: Callable[[Any], Any], merge: Callable[..., Any]) -> Any:
+    def over_tiles(self, of_tile: Callable[[Any], Any], merge: Callable[..., Any]) -> Any:
         """What `of_tile` returns for the first elements of all tiles, merged."""
         if self._is_arriving():
             value = None
@@ -130,16 +159,16 @@ class Row:
             for group in fx.range_constexpr(1, self.plan.groups):
                 value = merge(value, of_tile(group * self.plan.tile))
         elif not self.plan.fits:
-            for first in range(self.plan.tile, self.columns, self.plan.tile):
+            for first in range(self.plan.tile, self.extent, self.plan.tile):
                 value = merge(value, of_tile(first))
         return value
 
     def sum(self, line: Line) -> Any:
         """The sum of all elements, for all threads."""
-        return fx.block.reduce(self.fold(added, lambda a, b: a + b, line, within=True))
+        return self.reduce(self.fold(added, lambda a, b: a + b, line, within=True))
 
-    def means(self, *lines: Line) -> Any:
-        """The means of several lines, for all threads, who exchange values once for all of them."""
+    def own_sums(self, *lines: Line) -> tuple[Any, ...]:
+        """Each thread's sums of several lines."""
 
         def of_tile(first: Any) -> tuple[Any, ...]:
             tile = Tile(self, first)
@@ -148,7 +177,11 @@ class Row:
         def both(a: Any, b: Any) -> tuple[Any, ...]:
             return tuple(one + other for one, other in zip(a, b, strict=True))
 
-        totals = fx.block.reduce(self._over_tiles(of_tile, both))
+        return self.over_tiles(of_tile, both)
+
+    def means(self, *lines: Line) -> Any:
+        """The means of several lines, for all threads, who exchange values once for all of them."""
+        totals = self.reduce(self.own_sums(*lines))
         return [total * reciprocal(total.dtype(self.columns)) for total in totals]
 
     def magnitude(self, line: Line) -> Any:
@@ -158,7 +191,7 @@ class Row:
         """
         bits = self.fold(lambda x: _bits(x).reduce("max"), fx.max, line, within=True)
         kind = fx.Float32 if bits.dtype.bits == 32 else fx.Float64
-        return fx.block.reduce(bits, "max").bitcast(kind)
+        return self.reduce(bits, "max").bitcast(kind)
 
     def mean(self, line: Line) -> Any:
         """The mean of all elements, for all threads."""
@@ -176,7 +209,7 @@ class Row:
             for group in fx.range_constexpr(self.plan.groups):
                 function(group * self.plan.tile)
         else:
-            for first in range(0, self.columns, self.plan.tile):
+            for first in range(0, self.extent, self.plan.tile):
                 function(first)
 
     def _is_arriving(self) -> bool:
@@ -211,7 +244,7 @@ class Row:
         def made(given: list[Any]) -> Any:
             wide = wide_type(given[0].dtype)
             if not rounds_elements(dtype, wide, [one.dtype for one in given]):
-                return function(*[one.to(wide) for one in given]).to(dtype)
+                return function(*[widened(one, wide) for one in given]).to(dtype)
             return one_by_one(function, *given)
 
         if any(isinstance(line, Late) for line in lines):
@@ -268,7 +301,7 @@ class Line:
     def at(self, first: Any) -> Any:
         """The same in the type to compute in."""
         held = self.raw(first)
-        return held.to(wide_type(held.dtype)) if held.dtype.is_float else held
+        return widened(held, wide_type(held.dtype)) if held.dtype.is_float else held
 
 
 class Late(Line):
@@ -351,6 +384,15 @@ class Tile:
 
     def _place(self, i: int) -> Any:
         """The column of the thread's vector i."""
+        place = self._own_place(i)
+        return place if self.plan.cluster == 1 else self._share() + place
+
+    def _share(self) -> Any:
+        """The first column of the block's share of a row."""
+        return fx.cluster.rank() * self.plan.share
+
+    def _own_place(self, i: int) -> Any:
+        """The place of the thread's vector i in what the block has of the row."""
         plan, thread = self.plan, fx.thread_idx.x
         lanes = plan.lanes
         vector = thread // lanes * (plan.vectors * lanes) + thread % lanes
@@ -372,13 +414,14 @@ class Tile:
 
     def _part(self, tensor: Any) -> Any:
         """The thread's elements in memory: as vectors, one after the other."""
-        return self._at(fx.get_iter(tensor if fx.rank(tensor) == 1 else tensor[self.index, None]))
+        start = fx.get_iter(tensor if fx.rank(tensor) == 1 else tensor[self.index, None])
+        return self._at(start if self.plan.cluster == 1 else start + self._share())
 
     def _at(self, start: Any) -> Any:
-        """The thread's elements of a row that begins at an address."""
+        """The thread's elements of what the block has of a row, which begins at an address."""
         plan = self.plan
         layout = fx.make_layout((plan.vector, plan.vectors), (1, plan.lanes * plan.vector))
-        return fx.make_view(start + self._place(0), layout)
+        return fx.make_view(start + self._own_place(0), layout)
 
     def _copy(self, source: Any, target: Any) -> None:
         self._copy_all(source, target, self._present())
@@ -388,9 +431,11 @@ class Tile:
 
     def _inside(self) -> Any:
         """Which of the thread's vectors lie in the row, whose length is a multiple of theirs."""
-        inside = fx.make_rmem_tensor(self.plan.vectors, fx.Boolean)
+        inside, end = fx.make_rmem_tensor(self.plan.vectors, fx.Boolean), self.columns
+        if self.plan.cluster > 1:
+            end = fx.min(self.plan.share, self.columns - self._share())
         for i in fx.range_constexpr(self.plan.vectors):
-            inside[i] = self._place(i) < self.columns
+            inside[i] = self._own_place(i) < end
         return inside
 
 
