@@ -28,6 +28,7 @@ def double(X: fx.Tensor[fx.Float32, 64]):
     double_kernel(X).launch(grid=1, block=64)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("named", [{}, {"cluster": None}], ids=str)
 def test_each_launch_is_recorded(named, tmp_path, monkeypatch):
     """As the HIP runtime launches: with a cluster by name."""
