@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -27,12 +28,15 @@ def double(X: fx.Tensor[fx.Float32, 64]):
     double_kernel(X).launch(grid=1, block=64)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("named", [{}, {"cluster": None}], ids=str)
 def test_each_launch_is_recorded(named, tmp_path, monkeypatch):
     """As the HIP runtime launches: with a cluster by name."""
     pytest.importorskip("torch")
     monkeypatch.syspath_prepend(str(PEERS))
-    recording = pytest.importorskip("recording")
+    for name in ("recording", "kernel_problems"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    recording = import_module("recording")
     x = np.ones(64, np.float32)
     code = CodeObject.parse(double.compile().data, "double")
     device = Emulator("gfx942", Options())
@@ -49,5 +53,3 @@ def test_each_launch_is_recorded(named, tmp_path, monkeypatch):
     assert (kernel, lds, (x == 2).all()) == ("double_kernel", 0, True)
     assert executed > 0
     assert (tmp_path / file).read_bytes() == code.data
-    for name in ("recording", "kernel_problems"):
-        sys.modules.pop(name, None)
