@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import Any
 
 import fly.expr as fx
-from fly.kernels.attention.workgroup import VALUES, Workgroup
+from fly.kernels.attention.workgroup import VALUES, WAVES, Workgroup
 
 
 def transposed(matrix: Any) -> Any:
@@ -49,14 +49,15 @@ def _shared(dtype: Any, values: int) -> Any:
     return fx.SharedAllocator().allocate(fx.Array[dtype, values, 16]).peek()
 
 
-def _by_rows(rows: int, columns: Any) -> Any:
+def _by_rows(rows: int, columns: Any, *, turned: bool = False) -> Any:
     """The layout of a matrix in LDS by rows, which have the layout `columns`. Groups of eight
     values are permuted by the row, so that threads that read one column of several rows use
     different banks."""
     count = fx.size(columns)
     groups = (count // VALUES).bit_length() - 1
     swizzle = fx.static(fx.SwizzleType.get(min(groups, 3), 3, max(groups, 3)))
-    shape, steps = (rows, columns.shape.unpack()), (count, columns.stride.unpack())
+    below = ((VALUES, rows // VALUES), (rows // VALUES * count, count)) if turned else (rows, count)
+    shape, steps = (below[0], columns.shape.unpack()), (below[1], columns.stride.unpack())
     return fx.make_composed_layout(swizzle, fx.make_layout(shape, steps))
 
 
@@ -75,7 +76,7 @@ class Streamed:
         if columns:
             memory = _shared(group.dtype, group.d * group.rows)
             self.by_column = memory.view(_by_rows(group.d, fx.make_layout(group.rows, 1)))
-            written = memory.view(_by_rows(group.d, group.columns))
+            written = memory.view(_by_rows(group.d, group.columns, turned=group.turned))
             store = group.by_column.get_slice(fx.thread_idx.x)
             self.column_part = store.partition_D(transposed(written))
         self.rows, self.columns = rows, columns
@@ -166,6 +167,9 @@ class Sums:
     def store(self, matrix: Any, tile: Any) -> None:
         """Stores the sums as rows of a matrix, as far as it has them."""
         group, thread = self.group, fx.thread_idx.x
+        if group.turned:
+            self._store_turned(matrix, tile)
+            return
         # As many values as are adjacent, up to four.
         adjacent = group.product.mma_atom.layout_C_tv(0, 1) == 1
         atom = group.buffer_copy(4 if adjacent else 1)
@@ -174,6 +178,22 @@ class Sums:
         rounded = fx.make_fragment_like(self.held, group.dtype)
         rounded.store(self.held.load().to(group.dtype))
         fx.copy(atom, write.retile(rounded), target)
+
+    def _store_turned(self, matrix: Any, tile: Any) -> None:
+        """`store` where the d of a thread's sums are eights."""
+        group, atom = self.group, self.group.buffer_copy(VALUES)
+        parts = 64 // group.edge
+        threads = fx.make_layout(((group.edge, WAVES), parts), ((1, 64), group.edge))
+        write = fx.make_tiled_copy_tv(atom, threads, fx.make_layout((1, 4 * VALUES), (0, 1)))
+        target = write.get_slice(fx.thread_idx.x).partition_D(_rows(group, matrix, tile, group.own))
+        rounded = fx.make_fragment_like(target, group.dtype)
+        numbers = self.held.load().to(group.dtype)
+        count = fx.size(rounded)
+        below = count // (4 * VALUES)
+        for i in fx.range_constexpr(count):
+            element, row, block = i % VALUES, i // VALUES % 4, i // (4 * VALUES)
+            rounded[i] = numbers[row + 4 * (block + below * element)]
+        fx.copy(atom, rounded, target)
 
 
 class Weights:

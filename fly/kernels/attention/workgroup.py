@@ -26,6 +26,7 @@ class Workgroup:
 
     edge: the rows that a wave owns, and the rows of a block of scores of one instruction. rows:
     those of a streamed tile. columns: how the tile's rows follow each other in its columns in LDS.
+    turned: whether the columns follow each other as _columns_turned_ says, TODO.
     by_row, by_column: the moves of a streamed tile. A thread has eight columns of some adjacent
     rows, and accesses eight values of a row at a time, or its values of a column. in_place: whether
     a thread's scores are what it takes as weights. moves: the adjacent rows of a streamed tile that
@@ -39,6 +40,7 @@ class Workgroup:
     threads: int
     product: Any
     columns: Any
+    turned: bool
     in_place: bool
     moves: int
     by_row: Any
@@ -84,8 +86,8 @@ def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
     return Workgroup(dtype, d, edge, rows, threads, *product, moves, by_row, by_column)
 
 
-def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool]:
-    """`product`, `columns` and `in_place` of a workgroup.
+def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool, bool]:
+    """`product`, `columns`, `turned` and `in_place` of a workgroup.
 
     What MFMA has of scores in a lane, four rows of each block of four times as many, is what it
     takes as weights: of one block, or on CDNA4 of two. These are adjacent in LDS.
@@ -93,17 +95,17 @@ def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, b
     waves = fx.make_layout((1, WAVES, 1), (0, 1, 0))
     if not matrix.startswith("CDNA"):
         atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, WMMA_DEPTH.get(matrix, 16), dtype))
-        return fx.make_tiled_mma(atom, waves), fx.make_layout(rows, 1), _stays_in_place(atom)
+        return fx.make_tiled_mma(atom, waves), fx.make_layout(rows, 1), False, _stays_in_place(atom)
     parts = 64 // edge  # the lanes that share an own row
     block = VALUES * parts
     columns = fx.make_layout((4, parts, 2, rows // block), (1, VALUES, 4, block))
     if matrix == "CDNA4":
         atom = fx.make_mma_atom(fx.rocdl.MFMA(edge, edge, block, dtype))
-        return fx.make_tiled_mma(atom, waves), columns, True
+        return fx.make_tiled_mma(atom, waves), columns, edge == 32, True
     # Two consecutive products use the eight values that a lane reads at a time.
     atom = fx.make_mma_atom(fx.rocdl.MFMA(edge, edge, block // 2, dtype))
     order = fx.make_tile(None, None, fx.make_layout((4, parts, 2), (1, VALUES, 4)))
-    return fx.make_tiled_mma(atom, waves, order), columns, True
+    return fx.make_tiled_mma(atom, waves, order), columns, edge == 32, True
 
 
 def _stays_in_place(atom: Any) -> bool:
