@@ -12,7 +12,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
 from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
-from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
+from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, below, own_rows
 from fly.kernels.attention.workgroup import across_rows, workgroup
 from fly.kernels.shapes import for_model
 
@@ -49,8 +49,8 @@ def attention_kernel(
     if not part.exists:
         return
     head, kv_head = problem.heads(Q, K)
-    keys = Streamed(group, part.keys(K, kv_head), rows=True)
-    values = Streamed(group, part.keys(V, kv_head), columns=True)
+    k, v = part.keys(K, kv_head), part.keys(V, kv_head)
+    keys, values = Streamed(group, k, rows=True), Streamed(group, v, columns=True)
     queries = own_rows(group, part.queries(Q, head), part.tile)
     scores, weights, sums = Scores(group), Weights(group), Sums(group)
 
@@ -62,24 +62,28 @@ def attention_kernel(
     all_see, any_sees = [part.keys_end(first_of_wave + count) for count in (1, group.edge)]
     factor = fx.max(scale * LOG2_E, TINY)
     bound, total = fx.Float32(LOWEST), fx.Float32(0)
-    keys.load(0)
-    values.load(0)
-    steps = fx.ceildiv(part.keys_end(first_query + group.own), group.rows)
-    for step in range(fx.max(steps, 1)):
+    ks, vs = k.stride[0] * group.rows, v.stride[0] * group.rows
+    k, v = fx.get_iter(k), fx.get_iter(v)
+    keys.load_from(k, part.length_k)
+    values.load_from(v, part.length_k)
+    hidden = part.length_k - part.keys_end(first_query + group.own)
+    left = part.length_k
+    any_sees, all_see, end = part.length_k - any_sees, part.length_k - all_see, part.length_k - end
+    steps = fx.ceildiv(part.length_k - hidden, group.rows)
+    for _ in range(fx.max(steps, 1)):
         fx.barrier()  # all have read the tiles before
         keys.store()
         values.store()
         fx.barrier()
-        keys.load(step + 1)
-        values.load(step + 1)
-
-        first_key = step * group.rows
+        k, v = k + ks, v + vs
+        keys.load_from(k, left - group.rows)
+        values.load_from(v, left - group.rows)
         # Where weights go through LDS, all waves meet at barriers.
-        if not group.in_place or first_key < any_sees:
+        if not group.in_place or left > any_sees:
             s = scores.of(keys, queries)
-            if first_key + group.rows > all_see:
+            if left - group.rows < all_see:
                 for i in fx.range_constexpr(scores.count):
-                    s[i] = fx.where(scores.row(i) < end - first_key, s[i], float("-inf"))
+                    s[i] = fx.where(scores.row(i) < left - end, s[i], float("-inf"))
             # NaN is not in the bound, but in the sum and, by its weight, in all numbers of the row.
             most = across_rows(group, fx.maxnumf(*s.load()), fx.maxnumf) * factor
             if most > bound + SLACK:
@@ -89,6 +93,7 @@ def attention_kernel(
             exponentials = exp2(fx.fma(s.load(), factor, -bound))
             total += sum_of(exponentials)
             sums.add(values, weights.of(exponentials, scores))
+        left -= group.rows
 
     total = across_rows(group, total, lambda a, b: a + b)
     sums.scale(0.0 if total == 0 else reciprocal(total))  # 0 for a query that sees no key

@@ -122,14 +122,25 @@ class Part(NamedTuple):
     def _rows(self, tensor: Any, head: Any, first: Any, length: Any) -> Any:
         # Without a sign, which takes two instructions less in each product with a stride.
         step, first = tensor.stride[2], fx.Uint32(first) if self.problem.packed else first
-        batch = fx.Uint32(self.batch), fx.Uint32(head)
-        start = fx.get_iter(tensor[(*batch, None, None)]) + first * step
+        start = self._start(tensor, head, length) + first * step
         return fx.make_view(start, fx.make_layout((length, self.problem.d), (step, 1)))
 
     def numbers(self, tensor: Any, head: Any) -> Any:
         """The numbers of the sequence's queries in batches × heads × length: a vector."""
-        start = fx.get_iter(tensor[fx.Uint32(self.batch), fx.Uint32(head), None]) + self.first_q
+        start = self._start(tensor, head, self.length_q) + self.first_q
         return fx.make_view(start, fx.make_layout(self.length_q, 1))
+
+    def _start(self, tensor: Any, head: Any, length: Any) -> Any:
+        """A pointer to the first row of a head of the batch, with sequences of this length."""
+        batch, head = fx.Uint32(self.batch), fx.Uint32(head)
+        if self.problem.packed or not tensor.is_contiguous:
+            return fx.get_iter(tensor[(batch, head, *[None] * (tensor.rank - 2))])
+        # The heads before it, and their rows: shorter than products with two strides of 64 bits,
+        # which would be arguments.
+        before = fx.Uint64(batch * fx.Uint32(tensor.shape[1]) + head) * fx.Uint64(
+            fx.Uint32(tensor.shape[2])
+        )
+        return fx.get_iter(tensor) + before * (self.problem.d if tensor.rank == 4 else 1)
 
     def tiles_before(self, own: int) -> Any:
         """A bound of the tiles of so many queries of all sequences before: such tiles of all

@@ -39,6 +39,13 @@ def _rows(group: Workgroup, matrix: Any, tile: Any, rows: int) -> Any:
     return fx.make_view(fx.rocdl.make_buffer_ptr(start, size), layout)
 
 
+def below(matrix: Any, rows: int) -> Any:
+    """A matrix without its first rows."""
+    step = matrix.stride[0]
+    layout = fx.make_layout((matrix.shape[0] - rows, fx.size(matrix.shape[1])), (step, 1))
+    return fx.make_view(fx.get_iter(matrix) + rows * step, layout)
+
+
 def _along_k(matrix: Any, product: Any) -> Any:
     """Divides a matrix along K into what one product takes: (rows, columns, parts)."""
     return fx.flat_divide(matrix, (matrix.shape[0], product.tile_size_mnk[2]))[None, None, 0, None]
@@ -88,6 +95,12 @@ class Streamed:
     def load(self, tile: Any) -> None:
         """Starts to load a tile. Rows beyond the matrix become 0."""
         fx.copy(self.group.buffer_copy(VALUES), self._part(tile), self.held)
+
+    def load_from(self, start, rows) -> None:
+        """`load` of the first tile of a matrix."""
+        matrix = fx.make_view(start, fx.make_layout((rows, self.group.d), (self.matrix.stride[0], 1)))
+        part = self.reader.partition_S(_rows(self.group, matrix, 0, self.group.rows))
+        fx.copy(self.group.buffer_copy(VALUES), part, self.held)
 
     def store(self) -> None:
         """Stores the tile that was loaded."""
