@@ -13,7 +13,7 @@ import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
 from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
 from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, below, own_rows
-from fly.kernels.attention.workgroup import across_rows, workgroup
+from fly.kernels.attention.workgroup import across_rows, again, workgroup
 from fly.kernels.shapes import for_model
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
@@ -97,10 +97,13 @@ def attention_kernel(
 
     total = across_rows(group, total, lambda a, b: a + b)
     sums.scale(0.0 if total == 0 else reciprocal(total))  # 0 for a query that sees no key
-    sums.store(part.queries(Out, head), part.tile)
+    thread, tile = again(fx.thread_idx.x, "v") & (group.threads - 1), fx.Int32(again(part.tile, "s"))
+    sums.store(part.queries(Out, head), tile, thread)
     lse = part.numbers(Lse, head)
-    if (fx.lane_id() < group.edge) & (first_query + own < part.length_q):
-        lse[first_query + own] = (
+    own = Scores(group, thread).place(0)[1]
+    query = tile * group.own + own
+    if (thread % fx.num_warp_threads() < group.edge) & (query < part.length_q):
+        lse[query] = (
             float("-inf") if total == 0 else (bound + log2(total)) * (1 / LOG2_E)
         )
 

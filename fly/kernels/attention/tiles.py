@@ -68,6 +68,18 @@ def _by_rows(rows: int, columns: Any, *, turned: bool = False) -> Any:
     return fx.make_composed_layout(swizzle, fx.make_layout(shape, steps))
 
 
+def _in_lds(group: Workgroup, rows: int, columns: Any, *, turned: bool = False) -> Any:
+    if not group.padded:
+        return _by_rows(rows, columns, turned=turned)
+    apart = (rows + 1) * VALUES
+    c = list(zip(columns.shape.unpack(), columns.stride.unpack(), strict=True)) if isinstance(columns.shape.unpack(), tuple) else [(VALUES, 1), (fx.size(columns) // VALUES, VALUES)]
+    shape = tuple(n for n, _ in c)
+    steps = tuple(s // VALUES * apart if s >= VALUES else s for _, s in c)
+    g = rows // VALUES
+    first = ((VALUES, g), (g * VALUES, VALUES)) if turned else (rows, VALUES)
+    return fx.make_layout((first[0], shape), (first[1], steps))
+
+
 class Streamed:
     """A matrix that goes through LDS, tile by tile: by rows, as scores need it, by columns, as sums
     do, or both. While one tile is used, the next is in registers."""
@@ -77,13 +89,15 @@ class Streamed:
         self.reader = group.by_row.get_slice(fx.thread_idx.x)
         self.held = fx.make_fragment_like(self._part(0))
         if rows:
-            memory = _shared(group.dtype, group.rows * group.d)
-            self.by_row = memory.view(_by_rows(group.rows, fx.make_layout(group.d, 1)))
+            layout = _in_lds(group, group.rows, fx.make_layout(group.d, 1))
+            memory = _shared(group.dtype, fx.cosize(layout))
+            self.by_row = memory.view(layout)
             self.row_part = self.reader.partition_D(self.by_row)
         if columns:
-            memory = _shared(group.dtype, group.d * group.rows)
-            self.by_column = memory.view(_by_rows(group.d, fx.make_layout(group.rows, 1)))
-            written = memory.view(_by_rows(group.d, group.columns, turned=group.turned))
+            layout = _in_lds(group, group.d, fx.make_layout(group.rows, 1))
+            memory = _shared(group.dtype, fx.cosize(layout))
+            self.by_column = memory.view(layout)
+            written = memory.view(_in_lds(group, group.d, group.columns, turned=group.turned))
             store = group.by_column.get_slice(fx.thread_idx.x)
             self.column_part = store.partition_D(transposed(written))
         self.rows, self.columns = rows, columns
@@ -133,10 +147,11 @@ def own_rows(group: Workgroup, matrix: Any, tile: Any) -> list[Any]:
 class Scores:
     """Where a thread's scores are: `row(i)` in the streamed tile, `own(i)` among the own rows."""
 
-    def __init__(self, group: Workgroup):
+    def __init__(self, group: Workgroup, thread: Any = None):
         self.group = group
         tile = _coordinates((group.rows, group.own))
-        self.places = group.product.get_slice(fx.thread_idx.x).partition_C(tile)
+        thread = fx.thread_idx.x if thread is None else thread
+        self.places = group.product.get_slice(thread).partition_C(tile)
         self.count = fx.size(self.places)
 
     def place(self, i: int) -> Any:
@@ -177,11 +192,11 @@ class Sums:
             self.group.product, self.group.copy(VALUES), streamed.by_column, weights, self.held
         )
 
-    def store(self, matrix: Any, tile: Any) -> None:
+    def store(self, matrix: Any, tile: Any, thread: Any = None) -> None:
         """Stores the sums as rows of a matrix, as far as it has them."""
-        group, thread = self.group, fx.thread_idx.x
+        group, thread = self.group, fx.thread_idx.x if thread is None else thread
         if group.turned:
-            self._store_turned(matrix, tile)
+            self._store_turned(matrix, tile, thread)
             return
         # As many values as are adjacent, up to four.
         adjacent = group.product.mma_atom.layout_C_tv(0, 1) == 1
@@ -192,13 +207,13 @@ class Sums:
         rounded.store(self.held.load().to(group.dtype))
         fx.copy(atom, write.retile(rounded), target)
 
-    def _store_turned(self, matrix: Any, tile: Any) -> None:
+    def _store_turned(self, matrix: Any, tile: Any, thread: Any) -> None:
         """`store` where the d of a thread's sums are eights."""
         group, atom = self.group, self.group.buffer_copy(VALUES)
         parts = 64 // group.edge
         threads = fx.make_layout(((group.edge, WAVES), parts), ((1, 64), group.edge))
         write = fx.make_tiled_copy_tv(atom, threads, fx.make_layout((1, 4 * VALUES), (0, 1)))
-        target = write.get_slice(fx.thread_idx.x).partition_D(_rows(group, matrix, tile, group.own))
+        target = write.get_slice(thread).partition_D(_rows(group, matrix, tile, group.own))
         rounded = fx.make_fragment_like(target, group.dtype)
         numbers = self.held.load().to(group.dtype)
         count = fx.size(rounded)

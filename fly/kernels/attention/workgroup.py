@@ -41,6 +41,7 @@ class Workgroup:
     product: Any
     columns: Any
     turned: bool
+    padded: bool
     in_place: bool
     moves: int
     by_row: Any
@@ -86,7 +87,7 @@ def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
     return Workgroup(dtype, d, edge, rows, threads, *product, moves, by_row, by_column)
 
 
-def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool, bool]:
+def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool, bool, bool]:
     """`product`, `columns`, `turned` and `in_place` of a workgroup.
 
     What MFMA has of scores in a lane, four rows of each block of four times as many, is what it
@@ -95,17 +96,17 @@ def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, b
     waves = fx.make_layout((1, WAVES, 1), (0, 1, 0))
     if not matrix.startswith("CDNA"):
         atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, WMMA_DEPTH.get(matrix, 16), dtype))
-        return fx.make_tiled_mma(atom, waves), fx.make_layout(rows, 1), False, _stays_in_place(atom)
+        return fx.make_tiled_mma(atom, waves), fx.make_layout(rows, 1), False, False, _stays_in_place(atom)
     parts = 64 // edge  # the lanes that share an own row
     block = VALUES * parts
     columns = fx.make_layout((4, parts, 2, rows // block), (1, VALUES, 4, block))
     if matrix == "CDNA4":
         atom = fx.make_mma_atom(fx.rocdl.MFMA(edge, edge, block, dtype))
-        return fx.make_tiled_mma(atom, waves), columns, edge == 32, True
+        return fx.make_tiled_mma(atom, waves), columns, edge == 32, edge == 32, True
     # Two consecutive products use the eight values that a lane reads at a time.
     atom = fx.make_mma_atom(fx.rocdl.MFMA(edge, edge, block // 2, dtype))
     order = fx.make_tile(None, None, fx.make_layout((4, parts, 2), (1, VALUES, 4)))
-    return fx.make_tiled_mma(atom, waves, order), columns, edge == 32, True
+    return fx.make_tiled_mma(atom, waves, order), columns, edge == 32, False, True
 
 
 def _stays_in_place(atom: Any) -> bool:
@@ -122,6 +123,13 @@ def _stays_in_place(atom: Any) -> bool:
         for t in range(threads)
         for v in range(every)
     )
+
+
+def again(value: Any, register: str) -> Any:
+    """A number of 32 bits, in a vector ("v") or scalar ("s") register, of which LLVM does not know
+    that it is this one. What is computed from it after a loop then is computed there, and takes no
+    registers before. No instruction."""
+    return fx.inline_asm("", f"={register},0", value, results=fx.Int32)
 
 
 def across_rows(group: Workgroup, value: Any, combine: Any) -> Any:
