@@ -65,6 +65,7 @@ def attention_kernel(
     ks, vs = k.stride[0] * group.rows, v.stride[0] * group.rows
     k, v = fx.get_iter(k), fx.get_iter(v)
     keys.load_from(k, part.length_k)
+    fx.rocdl.sched_barrier(0)
     values.load_from(v, part.length_k)
     hidden = part.length_k - part.keys_end(first_query + group.own)
     left = part.length_k

@@ -168,7 +168,8 @@ class Scores:
         """streamed · ownᵀ, for the tile in LDS: a fragment of f32."""
         scores = fx.make_fragment_like(self.places, fx.Float32)
         scores.fill(0.0)
-        _multiply(self.group.product, self.group.copy(VALUES), streamed.by_row, own, scores)
+        import os
+        _multiply(self.group.product, self.group.copy(VALUES), streamed.by_row, own, scores, ahead=int(os.environ.get("AHEAD","1")))
         return scores
 
 
@@ -263,12 +264,27 @@ class Weights:
         return fragments
 
 
-def _multiply(product: Any, atom: Any, a: Any, b: list[Any], c: Any) -> None:
+def _multiply(product: Any, atom: Any, a: Any, b: list[Any], c: Any, ahead: int = 0) -> None:
     """Computes c += a·b, with `a` in LDS, and `b` a list of fragments, one for each part of K."""
     thread = fx.thread_idx.x
     read = fx.make_tiled_copy_A(atom, product).get_slice(thread)
     parts = _along_k(a, product)
     own = product.get_slice(thread).make_fragment_A(parts[None, None, 0])
     for i, part in enumerate(b):
-        fx.copy(atom, read.partition_S(parts[None, None, i]), read.retile(own))
+        src, dst = read.partition_S(parts[None, None, i]), read.retile(own)
+        if ahead:
+            for m in reversed(range(int(fx.size(src.shape[1])))):
+                fx.copy(atom, src[None, m, None], dst[None, m, None])
+        else:
+            fx.copy(atom, src, dst)
         fx.gemm(product, c, own, part, c)
+    if ahead:
+        reads = int(fx.size(own)) // VALUES
+        m, n, k = product.mma_atom.shape_mnk.unpack()
+        many = int(fx.size(own)) * 64 // (m * k)
+        count = len(b)
+        for i in range(count):
+            first = reads * (min(ahead, count) + 1) if i == 0 else reads
+            if i + ahead < count:
+                fx.rocdl.sched_group_barrier(0x100, first, 0)
+            fx.rocdl.sched_group_barrier(0x008, many, 0)
