@@ -12,8 +12,8 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
 from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
-from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, below, own_rows
-from fly.kernels.attention.workgroup import across_rows, again, workgroup
+from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
+from fly.kernels.attention.workgroup import across_rows, opaque, workgroup
 from fly.kernels.shapes import for_model
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
@@ -49,42 +49,42 @@ def attention_kernel(
     if not part.exists:
         return
     head, kv_head = problem.heads(Q, K)
-    k, v = part.keys(K, kv_head), part.keys(V, kv_head)
-    keys, values = Streamed(group, k, rows=True), Streamed(group, v, columns=True)
+    keys = Streamed(group, part.keys(K, kv_head), rows=True)
+    values = Streamed(group, part.keys(V, kv_head), columns=True)
     queries = own_rows(group, part.queries(Q, head), part.tile)
     scores, weights, sums = Scores(group), Weights(group), Sums(group)
 
     key, own = scores.place(0)
     first_query = part.tile * group.own
-    # The keys that the thread's query sees; and those that all, and any, of the wave's queries see.
+    # How many keys the thread's query does not see, from its first score on; and all, and any, of
+    # the wave's queries. All are counted from the end, as are those that are left in the loop, so
+    # that there is one number that changes.
     first_of_wave = first_query + fx.thread_idx.x // fx.num_warp_threads() * group.edge
-    end = part.keys_end(first_query + own + 1) - key
-    all_see, any_sees = [part.keys_end(first_of_wave + count) for count in (1, group.edge)]
+    length = part.length_k
+    unseen = length - (part.keys_end(first_query + own + 1) - key)
+    by_one, by_all = [length - part.keys_end(first_of_wave + count) for count in (1, group.edge)]
     factor = fx.max(scale * LOG2_E, TINY)
     bound, total = fx.Float32(LOWEST), fx.Float32(0)
-    ks, vs = k.stride[0] * group.rows, v.stride[0] * group.rows
-    k, v = fx.get_iter(k), fx.get_iter(v)
-    keys.load_from(k, part.length_k)
-    fx.rocdl.sched_barrier(0)
-    values.load_from(v, part.length_k)
-    hidden = part.length_k - part.keys_end(first_query + group.own)
-    left = part.length_k
-    any_sees, all_see, end = part.length_k - any_sees, part.length_k - all_see, part.length_k - end
-    steps = fx.ceildiv(part.length_k - hidden, group.rows)
+    left, k, v = length, keys.start, values.start  # of keys, from the tile in LDS on
+    keys.load_from(k, left)
+    fx.rocdl.sched_barrier(0)  # the same order as in the loop, for the same waits
+    values.load_from(v, left)
+    steps = fx.ceildiv(part.keys_end(first_query + group.own), group.rows)
     for _ in range(fx.max(steps, 1)):
         fx.barrier()  # all have read the tiles before
         keys.store()
         values.store()
         fx.barrier()
-        k, v = k + ks, v + vs
+        k, v = k + keys.step, v + values.step
         keys.load_from(k, left - group.rows)
         values.load_from(v, left - group.rows)
+
         # Where weights go through LDS, all waves meet at barriers.
-        if not group.in_place or left > any_sees:
+        if not group.in_place or left > by_all:
             s = scores.of(keys, queries)
-            if left - group.rows < all_see:
+            if left - group.rows < by_one:
                 for i in fx.range_constexpr(scores.count):
-                    s[i] = fx.where(scores.row(i) < left - end, s[i], float("-inf"))
+                    s[i] = fx.where(scores.row(i) < left - unseen, s[i], float("-inf"))
             # NaN is not in the bound, but in the sum and, by its weight, in all numbers of the row.
             most = across_rows(group, fx.maxnumf(*s.load()), fx.maxnumf) * factor
             if most > bound + SLACK:
@@ -98,15 +98,12 @@ def attention_kernel(
 
     total = across_rows(group, total, lambda a, b: a + b)
     sums.scale(0.0 if total == 0 else reciprocal(total))  # 0 for a query that sees no key
-    thread, tile = again(fx.thread_idx.x, "v") & (group.threads - 1), fx.Int32(again(part.tile, "s"))
+    thread = opaque(fx.thread_idx.x, "v") & (group.threads - 1)
+    tile = opaque(part.tile, "s")
     sums.store(part.queries(Out, head), tile, thread)
-    lse = part.numbers(Lse, head)
-    own = Scores(group, thread).place(0)[1]
-    query = tile * group.own + own
+    lse, query = part.numbers(Lse, head), tile * group.own + Scores(group, thread).place(0)[1]
     if (thread % fx.num_warp_threads() < group.edge) & (query < part.length_q):
-        lse[query] = (
-            float("-inf") if total == 0 else (bound + log2(total)) * (1 / LOG2_E)
-        )
+        lse[query] = float("-inf") if total == 0 else (bound + log2(total)) * (1 / LOG2_E)
 
 
 def launch(
@@ -117,8 +114,9 @@ def launch(
     Lse = fx.empty((Q.shape[0], Q.shape[1], Q.shape[2]), fx.Float32)
     group = workgroup(Q.dtype, problem.d, wide=True)
     grid = (tiles(group.own, Q.shape[2], starts_q, problem.packed), Q.shape[1], Q.shape[0])
+    attributes = (("rocdl.waves_per_eu", group.waves),) if group.waves else ()
     attention_kernel(Q, K, V, Out, Lse, starts_q, starts_k, scale, problem).launch(
-        grid=grid, block=group.threads
+        grid=grid, block=group.threads, attributes=attributes
     )
     return Out, Lse
 

@@ -122,24 +122,23 @@ class Part(NamedTuple):
     def _rows(self, tensor: Any, head: Any, first: Any, length: Any) -> Any:
         # Without a sign, which takes two instructions less in each product with a stride.
         step, first = tensor.stride[2], fx.Uint32(first) if self.problem.packed else first
-        start = self._start(tensor, head, length) + first * step
+        start = self._start(tensor, head) + first * step
         return fx.make_view(start, fx.make_layout((length, self.problem.d), (step, 1)))
 
     def numbers(self, tensor: Any, head: Any) -> Any:
         """The numbers of the sequence's queries in batches × heads × length: a vector."""
-        start = self._start(tensor, head, self.length_q) + self.first_q
+        start = self._start(tensor, head) + self.first_q
         return fx.make_view(start, fx.make_layout(self.length_q, 1))
 
-    def _start(self, tensor: Any, head: Any, length: Any) -> Any:
-        """A pointer to the first row of a head of the batch, with sequences of this length."""
+    def _start(self, tensor: Any, head: Any) -> Any:
+        """A pointer to the first row of a head of the batch."""
         batch, head = fx.Uint32(self.batch), fx.Uint32(head)
         if self.problem.packed or not tensor.is_contiguous:
             return fx.get_iter(tensor[(batch, head, *[None] * (tensor.rank - 2))])
-        # The heads before it, and their rows: shorter than products with two strides of 64 bits,
-        # which would be arguments.
-        before = fx.Uint64(batch * fx.Uint32(tensor.shape[1]) + head) * fx.Uint64(
-            fx.Uint32(tensor.shape[2])
-        )
+        # The rows of all heads before: without the strides, two arguments of 64 bits each. Not by
+        # the part's length, which is K's and V's: LLVM would keep their common distance.
+        heads, length = (fx.Uint32(extent) for extent in tensor.shape[1:3])
+        before = fx.Uint64(batch * heads + head) * fx.Uint64(length)
         return fx.get_iter(tensor) + before * (self.problem.d if tensor.rank == 4 else 1)
 
     def tiles_before(self, own: int) -> Any:

@@ -33,17 +33,15 @@ def _rows(group: Workgroup, matrix: Any, tile: Any, rows: int) -> Any:
     """A tile of so many rows, as a buffer: beyond the matrix, loads are 0, and stores nothing."""
     step = matrix.stride[0]
     start = fx.get_iter(matrix) + fx.Int64(fx.Uint32(tile)) * (rows * step)
+    return _buffer(group, start, step, matrix.shape[0] - tile * rows, rows)
+
+
+def _buffer(group: Workgroup, start: Any, step: Any, left: Any, rows: int) -> Any:
+    """A tile of so many rows from a pointer on, `step` elements apart, of which `left` exist."""
     row_bytes = fx.Int32(step) * (group.dtype.bits // 8)
-    size = fx.max(fx.min(matrix.shape[0] - tile * rows, rows) * row_bytes, 0)
+    size = fx.max(fx.min(left, rows) * row_bytes, 0)
     layout = fx.make_layout((rows, group.d), (step, 1))
     return fx.make_view(fx.rocdl.make_buffer_ptr(start, size), layout)
-
-
-def below(matrix: Any, rows: int) -> Any:
-    """A matrix without its first rows."""
-    step = matrix.stride[0]
-    layout = fx.make_layout((matrix.shape[0] - rows, fx.size(matrix.shape[1])), (step, 1))
-    return fx.make_view(fx.get_iter(matrix) + rows * step, layout)
 
 
 def _along_k(matrix: Any, product: Any) -> Any:
@@ -56,28 +54,26 @@ def _shared(dtype: Any, values: int) -> Any:
     return fx.SharedAllocator().allocate(fx.Array[dtype, values, 16]).peek()
 
 
-def _by_rows(rows: int, columns: Any, *, turned: bool = False) -> Any:
-    """The layout of a matrix in LDS by rows, which have the layout `columns`. Groups of eight
-    values are permuted by the row, so that threads that read one column of several rows use
-    different banks."""
-    count = fx.size(columns)
+def _in_lds(group: Workgroup, rows: int, columns: Any, *, turned: bool = False) -> Any:
+    """The layout of a tile in LDS: of so many rows, whose elements have the layout `columns`. Eight
+    of a row are adjacent. Threads that read one column of several rows use different banks: these
+    eights are permuted by the row or, with `by_eights`, lie below those of the row before, with a
+    gap of one between columns. An address then is that of the thread and a constant, which is a
+    part of the instruction. `turned`: rows 0, 8, 16 … come first, then 1, 9, 17 …"""
+    count = step = fx.size(columns)
+    if group.by_eights:
+        step, gap = VALUES, (rows + 1) * VALUES
+        eights = fx.make_layout((VALUES, count // VALUES), (1, gap))
+        columns = fx.composition(eights, columns)
+    first = rows // VALUES
+    below = ((VALUES, first), (first * step, step)) if turned else (rows, step)
+    shape, steps = columns.shape.unpack(), columns.stride.unpack()
+    layout = fx.make_layout((below[0], shape), (below[1], steps))
+    if group.by_eights:
+        return layout
     groups = (count // VALUES).bit_length() - 1
     swizzle = fx.static(fx.SwizzleType.get(min(groups, 3), 3, max(groups, 3)))
-    below = ((VALUES, rows // VALUES), (rows // VALUES * count, count)) if turned else (rows, count)
-    shape, steps = (below[0], columns.shape.unpack()), (below[1], columns.stride.unpack())
-    return fx.make_composed_layout(swizzle, fx.make_layout(shape, steps))
-
-
-def _in_lds(group: Workgroup, rows: int, columns: Any, *, turned: bool = False) -> Any:
-    if not group.padded:
-        return _by_rows(rows, columns, turned=turned)
-    apart = (rows + 1) * VALUES
-    c = list(zip(columns.shape.unpack(), columns.stride.unpack(), strict=True)) if isinstance(columns.shape.unpack(), tuple) else [(VALUES, 1), (fx.size(columns) // VALUES, VALUES)]
-    shape = tuple(n for n, _ in c)
-    steps = tuple(s // VALUES * apart if s >= VALUES else s for _, s in c)
-    g = rows // VALUES
-    first = ((VALUES, g), (g * VALUES, VALUES)) if turned else (rows, VALUES)
-    return fx.make_layout((first[0], shape), (first[1], steps))
+    return fx.make_composed_layout(swizzle, layout)
 
 
 class Streamed:
@@ -87,7 +83,8 @@ class Streamed:
     def __init__(self, group: Workgroup, matrix: Any, *, rows: bool = False, columns: bool = False):
         self.group, self.matrix = group, matrix
         self.reader = group.by_row.get_slice(fx.thread_idx.x)
-        self.held = fx.make_fragment_like(self._part(0))
+        first = _rows(group, matrix, 0, group.rows)
+        self.held = fx.make_fragment_like(self.reader.partition_S(first))
         if rows:
             layout = _in_lds(group, group.rows, fx.make_layout(group.d, 1))
             memory = _shared(group.dtype, fx.cosize(layout))
@@ -102,19 +99,27 @@ class Streamed:
             self.column_part = store.partition_D(transposed(written))
         self.rows, self.columns = rows, columns
 
-    def _part(self, tile: Any) -> Any:
-        """The thread's part of a tile in memory."""
-        return self.reader.partition_S(_rows(self.group, self.matrix, tile, self.group.rows))
+    @property
+    def start(self) -> Any:
+        """A pointer to the first row of the matrix."""
+        return fx.get_iter(self.matrix)
+
+    @property
+    def step(self) -> Any:
+        """How many elements a tile is behind the one before."""
+        return self.group.rows * self.matrix.stride[0]
 
     def load(self, tile: Any) -> None:
         """Starts to load a tile. Rows beyond the matrix become 0."""
-        fx.copy(self.group.buffer_copy(VALUES), self._part(tile), self.held)
+        self._load(_rows(self.group, self.matrix, tile, self.group.rows))
 
-    def load_from(self, start, rows) -> None:
-        """`load` of the first tile of a matrix."""
-        matrix = fx.make_view(start, fx.make_layout((rows, self.group.d), (self.matrix.stride[0], 1)))
-        part = self.reader.partition_S(_rows(self.group, matrix, 0, self.group.rows))
-        fx.copy(self.group.buffer_copy(VALUES), part, self.held)
+    def load_from(self, start: Any, left: Any) -> None:
+        """Starts to load the tile from a pointer on, where so many rows of the matrix are left."""
+        step = self.matrix.stride[0]
+        self._load(_buffer(self.group, start, step, left, self.group.rows))
+
+    def _load(self, tile: Any) -> None:
+        fx.copy(self.group.buffer_copy(VALUES), self.reader.partition_S(tile), self.held)
 
     def store(self) -> None:
         """Stores the tile that was loaded."""
@@ -168,8 +173,8 @@ class Scores:
         """streamed · ownᵀ, for the tile in LDS: a fragment of f32."""
         scores = fx.make_fragment_like(self.places, fx.Float32)
         scores.fill(0.0)
-        import os
-        _multiply(self.group.product, self.group.copy(VALUES), streamed.by_row, own, scores, ahead=int(os.environ.get("AHEAD","1")))
+        multiply = _multiply_ahead if self.group.turned else _multiply
+        multiply(self.group.product, self.group.copy(VALUES), streamed.by_row, own, scores)
         return scores
 
 
@@ -209,19 +214,18 @@ class Sums:
         fx.copy(atom, write.retile(rounded), target)
 
     def _store_turned(self, matrix: Any, tile: Any, thread: Any) -> None:
-        """`store` where the d of a thread's sums are eights."""
+        """`store`, where the tile's columns were turned. A thread has four of 32 rows of sums in
+        each block of eight: they are elements 0 of four eights of d, or 1, 2 … in other blocks."""
         group, atom = self.group, self.group.buffer_copy(VALUES)
-        parts = 64 // group.edge
-        threads = fx.make_layout(((group.edge, WAVES), parts), ((1, 64), group.edge))
-        write = fx.make_tiled_copy_tv(atom, threads, fx.make_layout((1, 4 * VALUES), (0, 1)))
+        lanes = fx.make_layout(((group.edge, WAVES), 2), ((1, 2 * group.edge), group.edge))
+        write = fx.make_tiled_copy_tv(atom, lanes, fx.make_layout((1, 4 * VALUES), (0, 1)))
         target = write.get_slice(thread).partition_D(_rows(group, matrix, tile, group.own))
-        rounded = fx.make_fragment_like(target, group.dtype)
-        numbers = self.held.load().to(group.dtype)
-        count = fx.size(rounded)
-        below = count // (4 * VALUES)
-        for i in fx.range_constexpr(count):
-            element, row, block = i % VALUES, i // VALUES % 4, i // (4 * VALUES)
-            rounded[i] = numbers[row + 4 * (block + below * element)]
+        rounded, numbers = fx.make_fragment_like(target, group.dtype), self.held.load()
+        numbers = numbers.to(group.dtype)
+        apart = group.d // (8 * VALUES)  # blocks from one element of an eight to the next
+        for i in fx.range_constexpr(numbers.numel):
+            element, eight, half = i % VALUES, i // VALUES % 4, i // (4 * VALUES)
+            rounded[i] = numbers[4 * (apart * element + half) + eight]
         fx.copy(atom, rounded, target)
 
 
@@ -233,7 +237,7 @@ class Weights:
         self.group = group
         if not group.in_place:
             memory = _shared(group.dtype, group.own * group.rows)
-            self.memory = memory.view(_by_rows(group.own, fx.make_layout(group.rows, 1)))
+            self.memory = memory.view(_in_lds(group, group.own, fx.make_layout(group.rows, 1)))
 
     def of(self, numbers: Any, scores: Scores) -> list[Any]:
         """Fragments of numbers, a vector in the order of scores, rounded to the matrices' type."""
@@ -264,27 +268,37 @@ class Weights:
         return fragments
 
 
-def _multiply(product: Any, atom: Any, a: Any, b: list[Any], c: Any, ahead: int = 0) -> None:
+def _multiply(product: Any, atom: Any, a: Any, b: list[Any], c: Any) -> None:
     """Computes c += a·b, with `a` in LDS, and `b` a list of fragments, one for each part of K."""
+    own, read, parts = _operands(product, atom, a)
+    for i, part in enumerate(b):
+        fx.copy(atom, read.partition_S(parts[None, None, i]), read.retile(own))
+        fx.gemm(product, c, own, part, c)
+
+
+def _multiply_ahead(product: Any, atom: Any, a: Any, b: list[Any], c: Any) -> None:
+    """`_multiply`, with the operands of the next part of K read before a part's are multiplied. The
+    block of rows that is multiplied first is read last: one wait is for all of a part."""
+    own, read, parts = _operands(product, atom, a)
+    target = read.retile(own)
+    blocks = fx.size(target.shape[1])
+    for i, part in enumerate(b):
+        source = read.partition_S(parts[None, None, i])
+        for block in reversed(range(blocks)):
+            fx.copy(atom, source[None, block, None], target[None, block, None])
+        fx.gemm(product, c, own, part, c)
+    m, _, k = product.mma_atom.shape_mnk.unpack()
+    multiplications = fx.size(own) * fx.size(product.mma_atom.layout_A_tv[0]) // (m * k)
+    fx.rocdl.sched_dsrd(2 * blocks)
+    for _ in b[2:]:
+        fx.rocdl.sched_mfma(multiplications)
+        fx.rocdl.sched_dsrd(blocks)
+    fx.rocdl.sched_mfma(2 * multiplications)
+
+
+def _operands(product: Any, atom: Any, a: Any) -> tuple[Any, Any, Any]:
+    """The fragment for a part of `a`, the thread's copy to it, and the parts."""
     thread = fx.thread_idx.x
     read = fx.make_tiled_copy_A(atom, product).get_slice(thread)
     parts = _along_k(a, product)
-    own = product.get_slice(thread).make_fragment_A(parts[None, None, 0])
-    for i, part in enumerate(b):
-        src, dst = read.partition_S(parts[None, None, i]), read.retile(own)
-        if ahead:
-            for m in reversed(range(int(fx.size(src.shape[1])))):
-                fx.copy(atom, src[None, m, None], dst[None, m, None])
-        else:
-            fx.copy(atom, src, dst)
-        fx.gemm(product, c, own, part, c)
-    if ahead:
-        reads = int(fx.size(own)) // VALUES
-        m, n, k = product.mma_atom.shape_mnk.unpack()
-        many = int(fx.size(own)) * 64 // (m * k)
-        count = len(b)
-        for i in range(count):
-            first = reads * (min(ahead, count) + 1) if i == 0 else reads
-            if i + ahead < count:
-                fx.rocdl.sched_group_barrier(0x100, first, 0)
-            fx.rocdl.sched_group_barrier(0x008, many, 0)
+    return product.get_slice(thread).make_fragment_A(parts[None, None, 0]), read, parts

@@ -17,6 +17,9 @@ WAVES = 4
 VALUES = 8  # that a thread moves at a time: 128 bits
 WIDE_ROWS = 64  # of a streamed tile, where waves own 32 rows
 WAVE_LANES = {"CDNA2": 64, "CDNA3": 64, "CDNA4": 64, "RDNA3": 32, "RDNA4": 32, "gfx1250": 32}
+# With LDS for tiles that are a little larger: on CDNA3, four workgroups of d = 64, or two of
+# d = 128, just fill it.
+BY_EIGHTS = ("CDNA4",)
 WMMA_DEPTH = {"gfx1250": 32}  # of one instruction; 16 elsewhere
 
 
@@ -26,7 +29,9 @@ class Workgroup:
 
     edge: the rows that a wave owns, and the rows of a block of scores of one instruction. rows:
     those of a streamed tile. columns: how the tile's rows follow each other in its columns in LDS.
-    turned: whether the columns follow each other as _columns_turned_ says, TODO.
+    turned: whether its columns are apart in LDS as `tiles` says. by_eights: whether eight values of
+    a row or column have a place of their own in LDS, instead of the places being permuted. waves:
+    of a SIMD, that the kernel shall have registers for; 0 leaves it to LLVM.
     by_row, by_column: the moves of a streamed tile. A thread has eight columns of some adjacent
     rows, and accesses eight values of a row at a time, or its values of a column. in_place: whether
     a thread's scores are what it takes as weights. moves: the adjacent rows of a streamed tile that
@@ -40,9 +45,10 @@ class Workgroup:
     threads: int
     product: Any
     columns: Any
-    turned: bool
-    padded: bool
     in_place: bool
+    turned: bool
+    by_eights: bool
+    waves: int
     moves: int
     by_row: Any
     by_column: Any
@@ -84,11 +90,14 @@ def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
         )
         for values, order in ((VALUES, (1, 0)), (moves, (0, 1)))
     ]
-    return Workgroup(dtype, d, edge, rows, threads, *product, moves, by_row, by_column)
+    by_eights = wide and matrix in BY_EIGHTS
+    waves = 4 if by_eights and d == 64 else 0
+    lds = wide, by_eights, waves
+    return Workgroup(dtype, d, edge, rows, threads, *product, *lds, moves, by_row, by_column)
 
 
-def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool, bool, bool]:
-    """`product`, `columns`, `turned` and `in_place` of a workgroup.
+def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool]:
+    """`product`, `columns` and `in_place` of a workgroup.
 
     What MFMA has of scores in a lane, four rows of each block of four times as many, is what it
     takes as weights: of one block, or on CDNA4 of two. These are adjacent in LDS.
@@ -96,17 +105,17 @@ def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, b
     waves = fx.make_layout((1, WAVES, 1), (0, 1, 0))
     if not matrix.startswith("CDNA"):
         atom = fx.make_mma_atom(fx.rocdl.WMMA(16, 16, WMMA_DEPTH.get(matrix, 16), dtype))
-        return fx.make_tiled_mma(atom, waves), fx.make_layout(rows, 1), False, False, _stays_in_place(atom)
+        return fx.make_tiled_mma(atom, waves), fx.make_layout(rows, 1), _stays_in_place(atom)
     parts = 64 // edge  # the lanes that share an own row
     block = VALUES * parts
     columns = fx.make_layout((4, parts, 2, rows // block), (1, VALUES, 4, block))
     if matrix == "CDNA4":
         atom = fx.make_mma_atom(fx.rocdl.MFMA(edge, edge, block, dtype))
-        return fx.make_tiled_mma(atom, waves), columns, edge == 32, edge == 32, True
+        return fx.make_tiled_mma(atom, waves), columns, True
     # Two consecutive products use the eight values that a lane reads at a time.
     atom = fx.make_mma_atom(fx.rocdl.MFMA(edge, edge, block // 2, dtype))
     order = fx.make_tile(None, None, fx.make_layout((4, parts, 2), (1, VALUES, 4)))
-    return fx.make_tiled_mma(atom, waves, order), columns, edge == 32, False, True
+    return fx.make_tiled_mma(atom, waves, order), columns, True
 
 
 def _stays_in_place(atom: Any) -> bool:
@@ -125,10 +134,10 @@ def _stays_in_place(atom: Any) -> bool:
     )
 
 
-def again(value: Any, register: str) -> Any:
-    """A number of 32 bits, in a vector ("v") or scalar ("s") register, of which LLVM does not know
-    that it is this one. What is computed from it after a loop then is computed there, and takes no
-    registers before. No instruction."""
+def opaque(value: Any, register: str) -> Any:
+    """An Int32 in a vector ("v") or scalar ("s") register, of which LLVM does not know that it is
+    this one. What is made of it after a loop is then computed there, where LLVM would compute it
+    before, and keep it in registers. No instruction."""
     return fx.inline_asm("", f"={register},0", value, results=fx.Int32)
 
 
