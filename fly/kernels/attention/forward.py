@@ -56,18 +56,17 @@ def attention_kernel(
 
     key, own = scores.place(0)
     first_query = part.tile * group.own
-    # How many keys the thread's query does not see, from its first score on; and all, and any, of
-    # the wave's queries. All are counted from the end, as are those that are left in the loop, so
-    # that there is one number that changes.
-    first_of_wave = first_query + fx.thread_idx.x // fx.num_warp_threads() * group.edge
-    length = part.length_k
-    unseen = length - (part.keys_end(first_query + own + 1) - key)
-    by_one, by_all = [length - part.keys_end(first_of_wave + count) for count in (1, group.edge)]
+    # How many of the last keys the thread's query does not see, counted from its first score on;
+    # and all of the wave's queries. What is left in the loop is counted from the end, too.
+    length, wave = part.length_k, fx.warp.broadcast(fx.thread_idx.x // fx.num_warp_threads())
+    unseen = fx.max(part.unseen(first_query + own + 1), 0) + key
+    by_all = part.unseen(first_query + wave * group.edge + group.edge)
     factor = fx.max(scale * LOG2_E, TINY)
     bound, total = fx.Float32(LOWEST), fx.Float32(0)
     left, k, v = length, keys.start, values.start  # of keys, from the tile in LDS on
     keys.load_from(k, left)
-    fx.rocdl.sched_barrier(0)  # the same order as in the loop, for the same waits
+    if group.turned:
+        fx.rocdl.sched_barrier(0)  # the same order as in the loop, for the same waits
     values.load_from(v, left)
     steps = fx.ceildiv(part.keys_end(first_query + group.own), group.rows)
     for _ in range(fx.max(steps, 1)):
@@ -82,7 +81,11 @@ def attention_kernel(
         # Where weights go through LDS, all waves meet at barriers.
         if not group.in_place or left > by_all:
             s = scores.of(keys, queries)
-            if left - group.rows < by_one:
+            # Whether any of the wave's queries does not see all.
+            some = left < group.rows
+            if problem.causal:
+                some |= left - by_all < group.rows + group.edge - 1
+            if some:
                 for i in fx.range_constexpr(scores.count):
                     s[i] = fx.where(scores.row(i) < left - unseen, s[i], float("-inf"))
             # NaN is not in the bound, but in the sum and, by its weight, in all numbers of the row.
@@ -98,8 +101,9 @@ def attention_kernel(
 
     total = across_rows(group, total, lambda a, b: a + b)
     sums.scale(0.0 if total == 0 else reciprocal(total))  # 0 for a query that sees no key
-    thread = opaque(fx.thread_idx.x, "v") & (group.threads - 1)
-    tile = opaque(part.tile, "s")
+    thread, tile = fx.thread_idx.x, part.tile
+    if group.turned:  # registers limit the waves
+        thread, tile = opaque(thread, "v") & (group.threads - 1), opaque(tile, "s")
     sums.store(part.queries(Out, head), tile, thread)
     lse, query = part.numbers(Lse, head), tile * group.own + Scores(group, thread).place(0)[1]
     if (thread % fx.num_warp_threads() < group.edge) & (query < part.length_q):

@@ -154,6 +154,11 @@ class Part(NamedTuple):
             return self.length_k
         return fx.max(0, fx.min(self.length_k, query + self.length_k - self.length_q))
 
+    def unseen(self, query: Any) -> Any:
+        """How many of the last keys queries before `query` do not see; less than 0 where the last
+        query comes before it, and more than all where they see none."""
+        return self.length_q - query if self.problem.causal else 0
+
     def queries_start(self, key: Any) -> Any:
         """The first of the queries that see keys from `key` on."""
         if not self.problem.causal:

@@ -59,14 +59,16 @@ def _in_lds(group: Workgroup, rows: int, columns: Any, *, turned: bool = False) 
     of a row are adjacent. Threads that read one column of several rows use different banks: these
     eights are permuted by the row or, with `by_eights`, lie below those of the row before, with a
     gap of one between columns. An address then is that of the thread and a constant, which is a
-    part of the instruction. `turned`: rows 0, 8, 16 … come first, then 1, 9, 17 …"""
+    part of the instruction. `turned`: rows 0, 1, 8, 9, 16, 17 … come first, then 2, 3, 10, 11 …"""
     count = step = fx.size(columns)
     if group.by_eights:
         step, gap = VALUES, (rows + 1) * VALUES
         eights = fx.make_layout((VALUES, count // VALUES), (1, gap))
         columns = fx.composition(eights, columns)
-    first = rows // VALUES
-    below = ((VALUES, first), (first * step, step)) if turned else (rows, step)
+    below = (rows, step)
+    if turned:
+        eights = rows // VALUES
+        below = ((2, VALUES // 2, eights), (step, 2 * eights * step, 2 * step))
     shape, steps = columns.shape.unpack(), columns.stride.unpack()
     layout = fx.make_layout((below[0], shape), (below[1], steps))
     if group.by_eights:
@@ -214,18 +216,18 @@ class Sums:
         fx.copy(atom, write.retile(rounded), target)
 
     def _store_turned(self, matrix: Any, tile: Any, thread: Any) -> None:
-        """`store`, where the tile's columns were turned. A thread has four of 32 rows of sums in
-        each block of eight: they are elements 0 of four eights of d, or 1, 2 … in other blocks."""
+        """`store`, where columns were turned: rows of sums that are 2 · d / 8 apart, in one thread,
+        are adjacent pairs of d. It has two eights of each 32 of d."""
         group, atom = self.group, self.group.buffer_copy(VALUES)
         lanes = fx.make_layout(((group.edge, WAVES), 2), ((1, 2 * group.edge), group.edge))
-        write = fx.make_tiled_copy_tv(atom, lanes, fx.make_layout((1, 4 * VALUES), (0, 1)))
+        write = fx.make_tiled_copy_tv(atom, lanes, fx.make_layout((1, 2 * VALUES), (0, 1)))
         target = write.get_slice(thread).partition_D(_rows(group, matrix, tile, group.own))
         rounded, numbers = fx.make_fragment_like(target, group.dtype), self.held.load()
         numbers = numbers.to(group.dtype)
-        apart = group.d // (8 * VALUES)  # blocks from one element of an eight to the next
+        apart = group.d // VALUES
         for i in fx.range_constexpr(numbers.numel):
-            element, eight, half = i % VALUES, i // VALUES % 4, i // (4 * VALUES)
-            rounded[i] = numbers[4 * (apart * element + half) + eight]
+            pair, element = divmod(i % VALUES, 2)
+            rounded[i] = numbers[apart * pair + i // VALUES * 2 + element]
         fx.copy(atom, rounded, target)
 
 
