@@ -216,8 +216,8 @@ class Sums:
         fx.copy(atom, write.retile(rounded), target)
 
     def _store_turned(self, matrix: Any, tile: Any, thread: Any) -> None:
-        """`store`, where columns were turned: rows of sums that are 2 · d / 8 apart, in one thread,
-        are adjacent pairs of d. It has two eights of each 32 of d."""
+        """`store`, where columns are turned: rows of sums that are 2 · d / 8 apart, which a thread
+        has, are adjacent pairs of d. It has two eights of each 32 of d, and stores them whole."""
         group, atom = self.group, self.group.buffer_copy(VALUES)
         lanes = fx.make_layout(((group.edge, WAVES), 2), ((1, 2 * group.edge), group.edge))
         write = fx.make_tiled_copy_tv(atom, lanes, fx.make_layout((1, 2 * VALUES), (0, 1)))

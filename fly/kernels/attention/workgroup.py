@@ -29,9 +29,11 @@ class Workgroup:
 
     edge: the rows that a wave owns, and the rows of a block of scores of one instruction. rows:
     those of a streamed tile. columns: how the tile's rows follow each other in its columns in LDS.
-    turned: whether its columns are apart in LDS as `tiles` says. by_eights: whether eight values of
-    a row or column have a place of their own in LDS, instead of the places being permuted. waves:
-    of a SIMD, that the kernel shall have registers for; 0 leaves it to LLVM.
+    turned: whether columns lie in LDS in another order, for which a thread's eight values of a row
+    are at constant distances. by_eights: whether eight adjacent values lie below those of the next
+    row, instead of being permuted. waves: so many of a SIMD, the kernel shall have registers for; 0
+    leaves it to LLVM.
+
     by_row, by_column: the moves of a streamed tile. A thread has eight columns of some adjacent
     rows, and accesses eight values of a row at a time, or its values of a column. in_place: whether
     a thread's scores are what it takes as weights. moves: the adjacent rows of a streamed tile that
