@@ -5,7 +5,7 @@ LLVM selects it for single elements. It makes vectors of two of them where it ca
 all operands and results by instructions of their own.
 
 And what keeps LLVM from having more numbers in registers at a time than a kernel needs, on AMD:
-`afresh`, `later`, `anew` and `in_order`.
+`afresh`, `later`, `anew`, `anew_in_lanes` and `in_order`.
 """
 
 from __future__ import annotations
@@ -87,6 +87,11 @@ def anew(number: Any) -> Any:
     if find(chip("registers")).amd is None:
         return number
     return fx.inline_asm("", "=s,0", number.to(fx.Uint32), results=fx.Uint32)
+
+
+def anew_in_lanes(number: Any) -> Any:
+    """`anew` for a number of 32 bits that differs from lane to lane."""
+    return number if find(chip("registers")).amd is None else _apart(number)
 
 
 def in_order() -> None:

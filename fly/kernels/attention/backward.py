@@ -20,7 +20,8 @@ import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
 from fly.kernels.attention.deltas import DELTA_THREADS, delta_kernel
 from fly.kernels.attention.problem import Problem, empty_like, tiles
-from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, advance, own_rows
+from fly.kernels.attention.tile_products import Scores, Sums, Weights
+from fly.kernels.attention.tiles import Streamed, advance, own_rows
 from fly.kernels.attention.vectors import WIDTH
 from fly.kernels.attention.workgroup import workgroup
 
