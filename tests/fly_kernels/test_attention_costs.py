@@ -11,6 +11,7 @@ from fly.kernels.attention.entries import attention
 from fly.kernels.attention.problem import Problem
 
 KERNEL = "attention_kernel"
+LAYOUTS = ("dense", "turned", "packed", "general")
 
 
 @pytest.fixture(params=["gfx942", "gfx950"])
@@ -32,9 +33,12 @@ def compiled(layout: str, d: int, dtype: torch.dtype, causal: bool):
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("d", [64, 128])
-@pytest.mark.parametrize("layout", ["dense", "turned", "packed", "general"])
+@pytest.mark.parametrize(
+    ("layout", "dtype"),
+    [*((layout, torch.float16) for layout in LAYOUTS), (LAYOUTS[0], torch.bfloat16)],
+    ids=str,
+)
 def test_registers(chip, monkeypatch, layout, d, dtype, causal):
     if layout == "general":
         monkeypatch.setenv("FLY_SPECIALIZE", "0")
