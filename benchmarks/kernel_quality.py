@@ -101,7 +101,9 @@ def solve(
     found = {}
     solutions = json.loads(done.stdout)
     if any("failed" in one for one in solutions.values()):
-        print(done.stderr, end="", file=sys.stderr)  # the HIP runtime's own words among them
+        # What the HIP runtime said, without the names of the problems.
+        told = [line for line in done.stderr.splitlines() if line not in solutions]
+        print("\n".join(told), end="\n" if told else "", file=sys.stderr)
     for name, one in solutions.items():
         if "failed" in one:
             line = f"{system} {target} {name}: {one['failed']}"
