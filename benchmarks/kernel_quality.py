@@ -99,7 +99,12 @@ def solve(
     if done.returncode:
         sys.exit(f"kernel_quality: error: {system} for {target}:\n{done.stderr}")
     found = {}
-    for name, one in json.loads(done.stdout).items():
+    solutions = json.loads(done.stdout)
+    if any("failed" in one for one in solutions.values()):
+        # What the HIP runtime said, without the names of the problems.
+        told = [line for line in done.stderr.splitlines() if line not in solutions]
+        print("\n".join(told), end="\n" if told else "", file=sys.stderr)
+    for name, one in solutions.items():
         if "failed" in one:
             line = f"{system} {target} {name}: {one['failed']}"
             if system == "fly":

@@ -24,7 +24,7 @@ import torch
 from h200.chained import EARLY, LATE, LINKS, USUAL, chain
 from h200.sections import commands
 
-HEAD = "## Dependent launches\n"
+HEAD = "## Chains of small kernels\n"
 SIZES = tuple(1 << bits for bits in (12, 16, 18, 20, 22, 24))
 WAYS = (USUAL, EARLY, LATE)
 CALLS, REPEATS = 5, 40

@@ -1,6 +1,5 @@
 """Times of the options of the product of warp groups on an H200: clusters of blocks that share a
-tile of B, the last tiles divided among all blocks (stream-K), and dependent launches, beside the
-plan of `matmul`.
+tile of B, and the last tiles divided among all blocks (stream-K), beside the plan of `matmul`.
 
     python -m h200.product_options prepare FOLDER           compiles; needs no GPU
     python -m h200.product_options run FOLDER RESULTS.json  measures
@@ -30,12 +29,11 @@ from h200.products import Product, error, seconds
 SQUARES = tuple((edge, edge, edge) for edge in (2048, 3072, 4096, 8192, 16384))
 WAVES = ((3072, 3072, 16384), (4224, 4352, 4096), (2560, 2560, 8192))
 FEW = ((512, 512, 65536), (8192, 128, 8192), (128, 8192, 8192), (16, 8192, 8192))
-PLANNED, DEPENDENT = "as planned", "dependent"
+PLANNED = "as planned"
 SMALL = {"rows": 64, "columns": 128}
 # Fields of plans.
 LARGE_OPTIONS: dict[str, dict[str, Any]] = {
     "stream": {"stream": True},
-    "stream, dependent": {"stream": True, "dependent": True},
     "192 columns": {"columns": 192},
     "192 columns, stream": {"columns": 192, "stream": True},
     "cluster 2": {"cluster": 2},
@@ -48,10 +46,9 @@ FEW_OPTIONS: dict[str, dict[str, Any]] = {
     "64×128, stream": {**SMALL, "stream": True},
     "64×128, cluster 2, stream": {**SMALL, "cluster": 2, "stream": True},
     "64×128, split 2": {**SMALL, "splits": 2},
-    "64×128, split 2, dependent": {**SMALL, "splits": 2, "dependent": True},
-    "64×128, split 4, dependent": {**SMALL, "splits": 4, "dependent": True},
+    "64×128, split 4": {**SMALL, "splits": 4},
     "64×256, split 4": {"rows": 64, "splits": 4},
-    "128×128, split 2, dependent": {"columns": 128, "splits": 2, "dependent": True},
+    "128×128, split 2": {"columns": 128, "splits": 2},
 }
 EXTENTS = dict.fromkeys((*SQUARES, *WAVES), LARGE_OPTIONS) | dict.fromkeys(FEW, FEW_OPTIONS)
 
@@ -76,15 +73,15 @@ def compiled_for(function: Any, *given: Any) -> Any:
 
 
 def _plans(product: Product, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
-    """The plan that `matmul` has for a product, the same as a dependent launch, and its largest
-    tile with each option."""
+    """The plan that `matmul` has for a product, and its largest tile with each option."""
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_plans import WarpgroupPlan, lines_of, warpgroup_plan
+    from fly.kernels.gemm.warpgroups.warpgroup_choices import lines_of, warpgroup_plan
+    from fly.kernels.gemm.warpgroups.warpgroup_plans import WarpgroupPlan
 
     a, b = product.operands(lambda *shape: torch.empty((1, *shape), dtype=torch.bfloat16)[0])
     planned = warpgroup_plan(a[None], b[None], Epilogue("bf16", 1))
     plain = WarpgroupPlan("bf16", "bf16", band=planned.band)
-    made = {PLANNED: planned, DEPENDENT: planned._replace(dependent=True)}
+    made = {PLANNED: planned}
     for name, fields in options.items():
         plan = plain._replace(**fields)
         if plan.splits > 1:
@@ -96,7 +93,7 @@ def _plans(product: Product, options: dict[str, dict[str, Any]]) -> dict[str, An
 def prepare(folder: Path) -> None:
     """Writes an image for each plan, and cases.json."""
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
+    from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
 
     folder.mkdir(parents=True, exist_ok=True)
     rows, files = [], {}

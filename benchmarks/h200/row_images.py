@@ -14,7 +14,8 @@ from unittest.mock import patch
 import torch
 
 from h200.library import _argument, recorded
-from h200.row_cases import CASES, WIDTHS, Case, variants
+from h200.row_cases import CASES, WIDTHS, Case
+from h200.row_choices import variants
 
 TARGET = "sm_90a"
 
@@ -25,9 +26,10 @@ def each() -> Iterator[tuple[Case, int]]:
             yield case, columns
 
 
-def prepare(folder: Path, tries: bool, only: str = "", width: str = "") -> None:
+def prepare(folder: Path, tries: str, only: str = "", width: str = "") -> None:
     """Writes the images, and cases.json; or cases-ONLY.json of one kernel, cases-ONLY-WIDTH.json of
-    one width."""
+    one width. tries: what is shipped, if it is empty; all plans for "try", and those of clusters
+    beside what is shipped for "clusters"."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = []
     with patch.dict(os.environ, FLY_TARGET=TARGET, FLY_ASSERTS="0"):
@@ -35,8 +37,7 @@ def prepare(folder: Path, tries: bool, only: str = "", width: str = "") -> None:
             if only not in ("", case.name) or width not in ("", str(columns)):
                 continue
             inputs = case.empty(columns)
-            ways = variants(case, columns) if tries or case.name == "transpose" else shipped()
-            for name, shipped_as, context in ways:
+            for name, shipped_as, context in _ways(case, columns, tries):
                 with context as own:
                     made = (
                         patched(case, own) if callable(own) and not isinstance(own, dict) else case
@@ -51,6 +52,15 @@ def prepare(folder: Path, tries: bool, only: str = "", width: str = "") -> None:
             print(case.name, columns, len(rows), flush=True)
     name = "-".join(filter(None, ("cases", only, width)))
     (folder / f"{name}.json").write_text(json.dumps(rows))
+
+
+def _ways(case: Case, columns: int, tries: str) -> Iterator[tuple[str, list[int], Any]]:
+    if tries == "try" or case.name == "transpose":
+        yield from variants(case, columns)
+        return
+    yield from shipped()
+    if tries and case.name != "rotary_embedding":
+        yield from variants(case, columns, clusters=True)
 
 
 def shipped() -> Iterator[tuple[str, list[int], Any]]:

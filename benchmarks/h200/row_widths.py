@@ -1,14 +1,15 @@
 """Kernels of rows on an H200, at widths of 1k to 64k columns, beside Triton, torch and a copy.
 
-    python -m h200.row_widths prepare FOLDER [KERNEL [WIDTH]] [try]   compiles; needs no GPU
-    python -m h200.row_widths run FOLDER RESULTS.json     measures
+    python -m h200.row_widths prepare FOLDER [KERNEL [WIDTH]] [try|clusters]   compiles, without GPU
+    python -m h200.row_widths run FOLDER RESULTS.json [KERNEL] [alone]     measures
     python -m h200.row_widths check FOLDER RESULTS.json   our fastest, of few rows, beside f64
     python -m h200.row_widths choose RESULTS.json         writes fly/kernels/row_plans.json
     python -m h200.row_widths table RESULTS.json          writes the section of results/h200.md
 
-With `try`, all plans that `row_cases` names are compiled, of which `choose` takes the fastest for
-each kernel and width; without it, what calls of `fly.kernels` have, which `table` shows. Asserts,
-which read what the device says after each call, are left out of all.
+With `try`, all plans that `row_choices` names are compiled, of which `choose` takes the fastest for
+each kernel and width; with `clusters` those whose blocks share rows, beside what calls of
+`fly.kernels` have; without a word the latter, which `table` shows. `alone` leaves peers out.
+Asserts, which read what the device says after each call, are left out of all.
 
 Matrices of bf16 have 2^28 elements. Results are compared with those of f64 before; all ways to
 compute one thing take turns. `run` first has processes compile what torch and Triton measure.
@@ -52,15 +53,22 @@ def peers(case: Case, inputs: list[torch.Tensor]) -> dict[str, Callable[[], Any]
     torch._dynamo.config.recompile_limit = 64
     compiled = torch.compile(case.compiled or case.torch, dynamic=False)
     found["torch.compile|"] = partial(compiled, *inputs)
-    working = {}
+    return working(case, inputs, found)
+
+
+def working(
+    case: Case, inputs: list[torch.Tensor], found: dict[str, Callable[[], Any]]
+) -> dict[str, Callable[[], Any]]:
+    """The calls that can be made."""
+    made = {}
     for name, call in found.items():
         try:
             call()
             torch.cuda.synchronize()
-            working[name] = call
+            made[name] = call
         except Exception as error:  # such as too much shared memory
             print(case.name, inputs[0].shape, name, repr(error)[:200], flush=True)
-    return working
+    return made
 
 
 def exact(case: Case, inputs: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -145,12 +153,16 @@ def moved(inputs: list[torch.Tensor], made: Any) -> int:
     return sum(one.numel() * one.element_size() for one in (*inputs, *results(made)))
 
 
-def measure(folder: Path) -> Iterator[list[dict[str, Any]]]:
+def measure(folder: Path, only: str, alone: bool) -> Iterator[list[dict[str, Any]]]:
     """A row for each kernel, width and way: all that there are so far, after each width."""
     rows: list[dict[str, Any]] = []
     for case, columns, own in prepared(folder):
+        if only not in ("", case.name):
+            continue
         inputs = case.make(columns, "cuda")
-        ways = ours(folder, own, inputs) | peers(case, inputs)
+        ways = working(case, inputs, ours(folder, own, inputs)) | (
+            {} if alone else peers(case, inputs)
+        )
         source = next(one for one in inputs if one.dtype == torch.bfloat16)
         target = torch.empty_like(source)
         ways["copy|"] = partial(target.copy_, source)
@@ -203,12 +215,12 @@ def warm(folder: Path, number: int) -> None:
                 torch.cuda.empty_cache()
 
 
-def run(folder: Path, path: Path) -> None:
-    """Measures, and writes the rows."""
+def run(folder: Path, path: Path, only: str, alone: bool) -> None:
+    """Measures all kernels, or one, and writes the rows. alone: ours and copies, without peers."""
     words = [sys.executable, "-m", "h200.row_widths", "warm", str(folder)]
     others = [
         subprocess.Popen([*words, str(number)], stdout=subprocess.DEVNULL)
-        for number in range(PROCESSES)
+        for number in range(0 if alone else PROCESSES)
     ]
     for one in others:
         one.wait()
@@ -222,7 +234,7 @@ def run(folder: Path, path: Path) -> None:
 
         about["Triton"] = triton.__version__
     path.parent.mkdir(parents=True, exist_ok=True)
-    for rows in measure(folder):  # so that no later error loses them
+    for rows in measure(folder, only, alone):  # so that no later error loses them
         path.write_text(json.dumps({"about": about, "rows": rows}) + "\n")
 
 
@@ -256,7 +268,7 @@ def _blocks(case: Case, columns: int, ship: list[int]) -> int:
     """The blocks that take rows in turn; 0 if each row has one."""
     from fly.kernels.row_plans import Choice, measured
 
-    choice = Choice(*ship) if len(ship) == 5 else measured(case.name, TARGET, 2 * columns)
+    choice = Choice(*ship) if len(ship) >= 5 else measured(case.name, TARGET, 2 * columns)
     return choice.blocks if choice is not None and choice.ahead else 0
 
 
@@ -349,14 +361,15 @@ def table(document: dict[str, Any]) -> str:
 
 
 def main(words: list[str]) -> int:
-    tries = words[-1:] == ["try"]
-    command, *rest = words[: len(words) - tries] or [""]
+    tries = words[-1] if words[-1:] in (["try"], ["clusters"]) else ""
+    alone = words[-1:] == ["alone"]
+    command, *rest = words[: len(words) - (bool(tries) or alone)] or [""]
     if command == "prepare" and len(rest) in (1, 2, 3):
         prepare(Path(rest[0]), tries, *rest[1:])
     elif command == "warm" and len(rest) == 2:
         warm(Path(rest[0]), int(rest[1]))
-    elif command == "run" and len(rest) == 2:
-        run(Path(rest[0]), Path(rest[1]))
+    elif command == "run" and len(rest) in (2, 3):
+        run(Path(rest[0]), Path(rest[1]), "".join(rest[2:]), alone)
     elif command == "check" and len(rest) == 2:
         return check(Path(rest[0]), json.loads(Path(rest[1]).read_text())["rows"])
     elif command == "choose" and len(rest) == 1:

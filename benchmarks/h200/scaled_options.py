@@ -1,5 +1,5 @@
 """Times of the plans of products of 8-bit floats with scales on an H200: each tile, beside the plan
-of `scaled_matmul` and the same as a dependent launch.
+of `scaled_matmul`.
 
     python -m h200.scaled_options prepare FOLDER           compiles; needs no GPU
     python -m h200.scaled_options run FOLDER RESULTS.json  measures
@@ -22,18 +22,18 @@ from unittest.mock import patch
 
 import torch
 
-from h200.product_options import DEPENDENT, PLANNED, compiled_for, table
+from h200.product_options import PLANNED, compiled_for, table
 from h200.products import seconds
 from h200.scaled import OUT, PRODUCTS, Scaled, error
 
 
 def _plans(product: Scaled) -> dict[str, Any]:
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_plans import SCALED_TILES, scaled_plan
+    from fly.kernels.gemm.warpgroups.warpgroup_choices import SCALED_TILES, scaled_plan
 
     a, b, *_ = product.operands("cpu")
     planned = scaled_plan(a[None], b[None], Epilogue("bf16", 1))
-    made = {PLANNED: planned, DEPENDENT: planned._replace(dependent=True)}
+    made = {PLANNED: planned}
     for rows, columns in SCALED_TILES:
         whole = {"splits": 1, "out": "bf16", "lines": 1}
         made[f"{rows}×{columns}"] = planned._replace(rows=rows, columns=columns, **whole)

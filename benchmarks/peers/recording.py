@@ -36,10 +36,17 @@ def recorded(folder: Path, launches: list[tuple[str, str, int, int]]) -> Iterato
     launch = Emulator.launch
 
     def launch_recorded(
-        self: Any, function: Any, grid: Any, block: Any, packed: bytes, shared: int = 0, *rest: Any
+        self: Any,
+        function: Any,
+        grid: Any,
+        block: Any,
+        packed: bytes,
+        shared: int = 0,
+        *rest: Any,
+        **named: Any,
     ) -> None:
         before = self.instructions
-        launch(self, function, grid, block, packed, shared, *rest)
+        launch(self, function, grid, block, packed, shared, *rest, **named)
         image = function.loaded.code_object.data
         file = f"{hashlib.sha256(image).hexdigest()[:16]}.hsaco"
         (folder / file).write_bytes(image)

@@ -141,6 +141,18 @@ def part_clusters(kernel: str, grid: Any, cluster: str) -> str:
     )
 
 
+def other_clusters(kernel: str, cluster: str, own: str) -> str:
+    return f"{kernel}: clusters of {cluster} workgroups, but the kernel was compiled for {own}"
+
+
+def no_cluster(kernel: str, cluster: str) -> str:
+    return f"{kernel}: a cluster of {cluster} workgroups"
+
+
+def large_cluster(kernel: str, cluster: str, target: str, most: int) -> str:
+    return f"{kernel}: a cluster of {cluster} workgroups; {target} has at most {most}"
+
+
 def negative_grid(kernel: str, grid: Any) -> str:
     return f"{kernel}: a grid of {grid} workgroups"
 

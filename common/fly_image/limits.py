@@ -2,7 +2,8 @@
 
 Sources: the AQL dispatch packet of the HSA Runtime specification (grid sizes are 32-bit counts of
 work items); the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability"
-(grid sizes are counts of blocks).
+(grid sizes are counts of blocks), and "Thread Block Clusters"; LLVM's lowering of
+llvm.amdgcn.cluster.workgroup.* (a workgroup's number in its cluster has four bits).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from fly_host.program import Launch, Program
 from fly_target import registry
+from fly_target.amd.facts import facts_of
 
 from fly_image.image import Image, Triple
 
@@ -20,11 +22,22 @@ if TYPE_CHECKING:
 MOST_SHARED = max(row.lds for row in registry.BUILT_IN.values())  # bytes per workgroup
 MOST_WORK_ITEMS = (1 << 32) - 1  # per dimension of a grid
 _CUDA_GRID = ((1 << 31) - 1, 65535, 65535)
+_CUDA_CLUSTER, _AMD_CLUSTER = 8, 16  # more than 8 blocks are not portable among NVIDIA's chips
 
 
 def grid_of(target: str) -> Triple | None:
     """The most workgroups of a grid in each dimension; None where work items are limited."""
     return _CUDA_GRID if target.startswith("sm_") else None
+
+
+def cluster_of(target: str) -> int:
+    """The most workgroups of a cluster; 1 on targets without clusters, and on unknown ones."""
+    row = registry.get(target)
+    if row is None:
+        return 1
+    if row.amd is not None:
+        return _AMD_CLUSTER if facts_of(row).clusters else 1
+    return _CUDA_CLUSTER if "sm_90+" in row.traits else 1
 
 
 def shared_of(target: str) -> int:

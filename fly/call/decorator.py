@@ -96,7 +96,10 @@ def jit(
 
     def make(plain: Any) -> JitFunction:
         if not isinstance(plain, FunctionType):
-            raise UsageError(f"@fly.jit decorates a function, not a {type(plain).__name__}")
+            raise UsageError(
+                f"@fly.jit decorates a function, not a {type(plain).__name__}",
+                hint="it stands right above the function, below other decorators",
+            )
         return JitFunction(plain, plain.__name__, dict(settings))
 
     return make if function is None else make(function)

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import runpy
 import sys
+import traceback
 from pathlib import Path
 
 from fly_common.diagnostics import print_error
@@ -30,19 +32,41 @@ def main() -> int:
         cuda.install()
     try:
         if module:
-            sys.argv = arguments[1:]
             sys.path.insert(0, "")
+            if not _is_there(arguments[1]):
+                raise UsageError(f"there is no module {arguments[1]}", hint=USAGE)
+            sys.argv = arguments[1:]
             runpy.run_module(arguments[1], run_name="__main__", alter_sys=True)
         else:
             if not Path(arguments[0]).is_file():
-                raise UsageError(f"there is no program {arguments[0]}", hint=USAGE)
+                is_option = arguments[0].startswith("-")
+                what = "unknown option" if is_option else "there is no program"
+                raise UsageError(f"{what} {arguments[0]}", hint=USAGE)
             sys.argv = arguments
             sys.path.insert(0, str(Path(arguments[0]).resolve().parent))
             runpy.run_path(arguments[0], run_name="__main__")
     except FlyError as error:
         print_error(error, "fly.flydsl")
         return getattr(error, "exit_code", 1)
+    except Exception as error:
+        # As Python prints it, without this module's lines and those of runpy.
+        frames = error.__traceback__
+        while frames is not None and _is_runner(frames.tb_frame.f_code.co_filename):
+            frames = frames.tb_next
+        traceback.print_exception(type(error), error, frames)
+        return 1
     return 0
+
+
+def _is_there(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:  # of its package
+        return False
+
+
+def _is_runner(file: str) -> bool:
+    return file in (__file__, "<frozen runpy>") or Path(file).name == "runpy.py"
 
 
 if __name__ == "__main__":

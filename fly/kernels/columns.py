@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.row_plans import Plan
 
 THREADS = 64  # of a block
@@ -28,6 +29,7 @@ def column_plan(columns: int, vector: int) -> Plan:
 
 @fly.kernel
 def add_up_kernel(parts: fx.Tensor, Y: fx.Tensor):
+    dependent.wait_for_previous()
     column, columns = fx.block_idx.x * THREADS + fx.thread_idx.x, Y.shape[0]
     if (isinstance(columns, int) and columns % THREADS == 0) or column < columns:
         total = parts[0, column]

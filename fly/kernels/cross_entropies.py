@@ -46,7 +46,7 @@ def cross_entropy_kernel(
             loss = -own - share * (row.mean(row.read(X)) - log_sum)
         else:
             loss = -own_logit(X, index, target, is_class, log_sum)
-        if fx.thread_idx.x == 0:
+        if row.leads():
             log_sums[index] = log_sum
             losses[index] = fx.where(target == ignored, wide(0), loss)
 
@@ -100,7 +100,10 @@ def cross_entropy_matrix(
     rows, wide = X.shape[0], wide_type(X.dtype)
     losses, log_sums = fx.empty(rows, wide), fx.empty(rows, wide)
     cross_entropy_kernel(X, targets, losses, log_sums, smoothing, ignored, smooth, plan).launch(
-        grid=grid_of(plan, rows), block=plan.threads
+        grid=grid_of(plan, rows),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
     )
     return losses, log_sums
 
@@ -118,7 +121,12 @@ def cross_entropy_backward_matrix(
     dX = fx.empty(X.shape, X.dtype)
     cross_entropy_backward_kernel(
         gradients, X, targets, log_sums, dX, smoothing, ignored, plan
-    ).launch(grid=grid_of(plan, X.shape[0]), block=plan.threads)
+    ).launch(
+        grid=grid_of(plan, X.shape[0]),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
+    )
     return dX
 
 

@@ -8,10 +8,18 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.approximations import rsqrt
 from fly.kernels.columns import THREADS, add_many, add_up, parts_of
+from fly.kernels.row_moments import (
+    moments,
+    received_means,
+    received_moments,
+    send_moments,
+    send_sums,
+)
 from fly.kernels.row_plans import Plan, sums_in_registers
-from fly.kernels.row_streams import Sums, each_row, grid_of
+from fly.kernels.row_streams import Sums, each_row, each_row_in_two, goes_in_two, grid_of
 from fly.kernels.rows import Matrix, Row, Tile, wide_type
 from fly.kernels.shapes import for_model
 
@@ -28,10 +36,12 @@ def norm_backward_kernel(
     plan: fx.Constexpr[Plan],
     weight=None,
 ):
+    dependent.let_next_begin()
+
     def one_row(row, _):
         dx, _, _, mean, factor = derivatives(row, dY, X, eps, centred, weight)
         row.finish(dX, lambda dx: dx * factor, dx, last=True)
-        if fx.thread_idx.x == 0:
+        if row.leads():
             factors[row.index] = factor
             if centred:
                 means[row.index] = mean
@@ -39,11 +49,47 @@ def norm_backward_kernel(
     each_row(plan, X.shape, one_row, X, dY)
 
 
+def send(row, dY, X, centred, weight):
+    """Sends the sums that `sent_derivatives` needs of a row."""
+    x, dy = row.read(X), row.read(dY)
+    if weight is not None:
+        dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
+    if centred:
+        send_moments(row, x, dy)
+        return
+    with fx.fastmath("contract"):
+        send_sums(row, *[row.map(lambda x, y: x * y, x, other) for other in (x, dy)])
+
+
+def sent_derivatives(row, dY, X, eps, centred, weight):
+    """Returns the derivatives by a row's x, the row of dY, and the normalized row, of the sums that
+    `send` has sent."""
+    mean = shift = 0.0
+    if centred:
+        mean, variance, shift, along = received_moments(row, 1)
+    else:
+        variance, along = received_means(row, 2)
+    factor = rsqrt(variance + eps.to(variance.dtype))
+    x, given = row.read(X), row.read(dY)
+    dy = given
+    if weight is not None:
+        dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
+    with fx.fastmath("contract"):
+        start, slope = mean * factor, along * factor * factor
+        normal = row.map(lambda x: x * factor - start if centred else x * factor, x)
+        if centred:
+            less = shift * factor
+            rest = row.map(lambda normal: normal * slope + less, normal)
+        else:
+            rest = row.map(lambda normal: normal * slope, normal)
+        return row.map(lambda dy, rest: dy * factor - rest, dy, rest), given, normal
+
+
 def derivatives(row, dY, X, eps, centred, weight):
     """Returns the derivatives by a row's x, but for the factor 1 / sqrt(variance + eps); the row of
     dY; x, less its mean if `centred`; the mean and the factor.
 
-    The block exchanges sums once, and once more for the mean.
+    The block exchanges sums once, and once more for the mean; the blocks of a cluster only once.
     """
     x, given, mean, shift = row.read(X), row.read(dY), None, 0.0
     row.release()
@@ -51,12 +97,17 @@ def derivatives(row, dY, X, eps, centred, weight):
     if weight is not None:
         dy = row.map(lambda dy, weight: dy * weight, dy, row.read(weight))
         x = row.afresh(x, dy)
-    if centred:
+    at_once = centred and row.plan.cluster > 1
+    if at_once:
+        mean, variance, shift, along = moments(row, x, dy)
+    elif centred:
         mean, shift = row.means(x, dy)
+    if centred:
         x = row.map(lambda x: x - mean, x)
     with fx.fastmath("contract"):
-        squares, along = [row.map(lambda x, y: x * y, x, other) for other in (x, dy)]
-        variance, along = row.means(squares, along)
+        if not at_once:
+            squares, along = [row.map(lambda x, y: x * y, x, other) for other in (x, dy)]
+            variance, along = row.means(squares, along)
         factor = rsqrt(variance + eps.to(variance.dtype))
         slope = along * factor * factor
         dx = row.map(lambda dy, x: dy - shift - x * slope, dy, x)
@@ -77,23 +128,33 @@ def all_backward_kernel(
     """All derivatives at once. A block has sums of those of the parameters, over its rows, and
     stores them as its row of `parts`: those of the weight, and of the bias."""
     kinds = 1 + centred
-    near = sums_in_registers(plan, kinds)
+    near, in_two = sums_in_registers(plan, kinds), goes_in_two(plan)
     kept = [Sums(plan, X.shape[1], parts.dtype, kind < near) for kind in range(kinds)]
 
     def one_row(row, sums):
-        dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight)
+        if in_two:
+            dx, dy, normal = sent_derivatives(row, dY, X, eps, centred, weight)
+        else:
+            dx, dy, x, _, factor = derivatives(row, dY, X, eps, centred, weight)
 
         def add(first):
             given = dy.at(first)
-            terms = [given * (x.at(first) * factor), given]
+            terms = [given * (normal.at(first) if in_two else x.at(first) * factor), given]
             for one, own, term in zip(kept, sums, terms[:kinds], strict=True):
                 one.add(own, first, term)
 
         with fx.fastmath("contract"):
-            row.finish(dX, lambda dx: dx * factor, dx, last=True, beside=add)
+            last = (lambda dx: dx) if in_two else (lambda dx: dx * factor)
+            row.finish(dX, last, dx, last=True, beside=add)
         return sums
 
-    sums = each_row(plan, X.shape, one_row, X, dY, state=[one.none() for one in kept])
+    none = [one.none() for one in kept]
+    if in_two:
+        sums = each_row_in_two(
+            plan, X.shape, lambda row: send(row, dY, X, centred, weight), one_row, X, dY, state=none
+        )
+    else:
+        sums = each_row(plan, X.shape, one_row, X, dY, state=none)
     for kind in fx.range_constexpr(kinds):
         kept[kind].store(sums[kind], parts[kind, None, None])
 
@@ -111,6 +172,8 @@ def parameters_backward_kernel(
 ):
     """Sums over `rows` rows, of a vector of columns each thread. Without a dbias there is no
     mean."""
+    dependent.wait_for_previous()
+    dependent.let_next_begin()
     part, columns = fx.Uint32(fx.block_idx.y), X.shape[1]
     first = fx.block_idx.x * plan.tile
     # Of a part there are few rows, and none is before its start.
@@ -147,7 +210,10 @@ def norm_backward_rows(
     dX = fx.empty(X.shape, X.dtype)
     means, factors = fx.empty(rows if centred else 0, wide), fx.empty(rows, wide)
     norm_backward_kernel(dY, X, dX, means, factors, eps, centred, plan, weight).launch(
-        grid=grid_of(plan, rows), block=plan.threads
+        grid=grid_of(plan, rows),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
     )
     if weight is None:
         return dX, fx.empty(0, X.dtype), fx.empty(0, X.dtype)
@@ -174,8 +240,8 @@ def norm_backward_at_once(
     rows, columns = X.shape
     wide, blocks = wide_type(X.dtype), grid_of(plan, rows)
     dX = fx.empty(X.shape, X.dtype)
-    parts = fx.empty((2 if centred else 1, blocks, columns), wide)
+    parts = fx.empty((2 if centred else 1, blocks // plan.cluster, columns), wide)
     all_backward_kernel(dY, X, weight, dX, parts, eps, centred, plan).launch(
-        grid=blocks, block=plan.threads
+        grid=blocks, block=plan.threads, cluster=plan.cluster, attributes=plan.attributes
     )
     return dX, *add_many(parts, weight.dtype)

@@ -17,14 +17,24 @@ from fly.kernels.columns import column_plan
 from fly.kernels.norm_gradients import norm_backward_at_once, norm_backward_rows
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
+from fly.kernels.row_moments import (
+    moments,
+    received_means,
+    received_moments,
+    send_moments,
+    send_sums,
+)
 from fly.kernels.row_plans import Plan, has_room, plan
-from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.row_streams import each_row, each_row_in_two, goes_in_two, grid_of
 from fly.kernels.rows import Matrix, Row
 from fly.kernels.shapes import for_model
 
 
 def statistics(row, x, eps, centred):
     """Returns a row, less its mean if `centred`; the mean; and 1 / sqrt(variance + eps)."""
+    if centred and row.plan.cluster > 1:
+        mean, variance = moments(row, x)
+        return row.map(lambda x: x - mean, x), mean, rsqrt(variance + eps.to(variance.dtype))
     mean = row.mean(x) if centred else None
     if centred:
         x = row.map(lambda x: x - mean, x)
@@ -56,6 +66,27 @@ def norm_kernel(
             y = y * parameters.pop(0)
         return y + parameters.pop(0) if parameters else y
 
+    def fused(y, *parameters):
+        factor, *offset = parameters if weight is not None else (1.0, *parameters)
+        return fx.fma(y, factor, offset[0] if offset else 0.0)
+
+    def send(row):
+        x = row.read(X)
+        if centred:
+            send_moments(row, x)
+        else:
+            with fx.fastmath("contract"):
+                send_sums(row, row.map(lambda x: x * x, x))
+
+    def sent_row(row, _):
+        """A row whose sums have been sent."""
+        mean, variance = received_moments(row, 0) if centred else (0.0, *received_means(row, 1))
+        factor = rsqrt(variance + eps.to(variance.dtype))
+        with fx.fastmath("contract"):
+            start = mean * factor
+            y = row.map(lambda x: x * factor - start if centred else x * factor, row.read(X))
+            row.finish(Y, scaled, y, *[row.read(one) for one in given], last=True)
+
     def one_row(row, _):
         x = row.read(X)
         if residual is not None:
@@ -63,16 +94,21 @@ def norm_kernel(
             x = row.map(lambda x, other: (x + other).to(X.dtype), x, row.read(residual))
             row.write(total, x)
         x, _, factor = statistics(row, x, eps, centred)
-        y = row.map(lambda x: x * factor, x)
+        y = row.map_late(lambda x: x * factor, x)
         parameters = kept or [row.read(one) for one in given]
         with fx.fastmath("contract"):
             if scales is None:
+                # Two parameters take the registers that the address of the row would be in.
+                row = row if bias is None else row.again()
                 row.finish(Y, scaled, y, *parameters, last=True)
             else:
-                y = row.map(scaled, y, *parameters)
+                y = row.map_mixed(scaled, fused, y, *parameters)
                 row.write(Y, quantized(row, y, Y.dtype, scales), last=True)
 
-    each_row(plan, X.shape, one_row, X, *([] if residual is None else [residual]))
+    if goes_in_two(plan) and residual is None and scales is None:
+        each_row_in_two(plan, X.shape, send, sent_row, X)
+    else:
+        each_row(plan, X.shape, one_row, X, *([] if residual is None else [residual]))
 
 
 @fly.jit(specialize=for_model("N"))
@@ -90,7 +126,10 @@ def norm_rows(
     scales = None if dtype is None else fx.empty(X.shape[0], fx.Float32)
     total = None if residual is None else fx.empty(X.shape, X.dtype)
     norm_kernel(X, Y, eps, centred, plan, weight, bias, residual, total, scales).launch(
-        grid=grid_of(plan, X.shape[0]), block=plan.threads
+        grid=grid_of(plan, X.shape[0]),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
     )
     return Y, scales, total
 

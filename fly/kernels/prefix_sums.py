@@ -13,6 +13,7 @@ from fly_common.errors import UsageError
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.arrays import FLOATS, INTEGERS, check_types, contiguous
 from fly.kernels.operators import like, operator
 from fly.kernels.rows import wide_type
@@ -36,6 +37,7 @@ def own_items(X, dtype):
 
 @fly.kernel
 def totals_kernel(X: fx.Tensor, totals: fx.Tensor):
+    dependent.let_next_begin()
     items, _, _ = own_items(X, totals.dtype)
     total = fx.block.reduce(items)
     if fx.thread_idx.x == 0:
@@ -45,6 +47,8 @@ def totals_kernel(X: fx.Tensor, totals: fx.Tensor):
 @fly.kernel
 def offsets_kernel(totals: fx.Tensor):
     """Replaces the blocks' totals by what comes before each, by a single block."""
+    dependent.let_next_begin()
+    dependent.wait_for_previous()
     before = totals.dtype(0)
     for first in range(0, totals.shape[0], THREADS):
         place = first + fx.thread_idx.x
@@ -61,7 +65,9 @@ def prefix_sum_kernel(
 ):
     items, first, left = own_items(X, offsets.dtype)
     scan = fx.block.exclusive_scan if exclusive else fx.block.inclusive_scan
-    sums, before = scan(items), offsets[fx.block_idx.x]
+    sums = scan(items)
+    dependent.wait_for_previous()
+    before = offsets[fx.block_idx.x]
     made = [(before + one).to(Y.dtype) for one in sums]
     fx.block.store(Y, made, offset=first, valid=left, arrangement="transposed")
 

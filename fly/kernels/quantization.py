@@ -54,8 +54,8 @@ def quantized(row, x, dtype, scales):
     (limit,) = (most for kind, most in FORMATS.values() if kind is dtype)
     most = row.magnitude(x)
     scale = most * (1 / limit)
-    if fx.thread_idx.x == 0:
-        scales[fx.block_idx.x] = scale.to(scales.dtype)
+    if row.leads():
+        scales[row.index] = scale.to(scales.dtype)
     # Finite, so that a row of zeros or of the smallest numbers stays in the range.
     inverse = fx.minnumf(limit * reciprocal(most), GREATEST)
     return row.map(lambda x: converted(x * inverse, dtype), x)

@@ -18,6 +18,7 @@ from fly_backend.choice import choose
 from fly.kernels.arrays import address, strides
 
 WIDEST = 16  # bytes of an access
+LINE = 128  # bytes of a line of a cache
 LANES = 64  # of the widest wave: blocks are whole waves on every target
 ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
@@ -35,13 +36,16 @@ FILE = Path(__file__).with_suffix(".json")
 class Choice(NamedTuple):
     """A measured choice for a kernel and rows of so many bytes: blocks of `threads`, which take
     tiles of `vectors` vectors a thread. ahead: rows that a block has in shared memory, or asked
-    for; 0 if it reads a single row from memory. blocks: those of the grid. among: as in `Plan`."""
+    for; 0 if it reads a single row from memory. blocks: those of the grid. among, cluster and
+    resident: as in `Plan`."""
 
     threads: int
     vectors: int
     ahead: int = 0
     blocks: int = 0
     among: int = MOST_AHEAD
+    cluster: int = 1
+    resident: int = 0
 
 
 class Plan(NamedTuple):
@@ -51,6 +55,10 @@ class Plan(NamedTuple):
     ahead: the rows of each matrix that fit into a block's shared memory, where they are read to
     before they are needed; `room` is the elements of one there. Then a grid of `blocks` blocks
     takes all rows. Otherwise each row has a block, which reads it from memory.
+
+    cluster: the blocks that share a row, each of which takes `share` adjacent elements as others
+    take a row: what is said above is then of a block's share. 1 if a block has whole rows.
+    resident: the blocks that a multiprocessor shall have registers for; 0 leaves it open.
     """
 
     threads: int
@@ -62,6 +70,14 @@ class Plan(NamedTuple):
     room: int = 0
     blocks: int = 0
     among: int = MOST_AHEAD
+    cluster: int = 1
+    resident: int = 0
+    share: int = 0
+
+    @property
+    def attributes(self) -> tuple[tuple[str, int], ...]:
+        """Those of kernels with this plan."""
+        return (("nvvm.minctasm", self.resident),) if self.resident else ()
 
     @property
     def groups(self) -> int:
@@ -136,11 +152,17 @@ def _measured() -> dict[str, dict[str, dict[str, list[int]]]]:
 @cache
 def _chosen(columns: int, vector: int, choice: Choice) -> Plan:
     """The plan for a choice. Equal plans are one object."""
-    threads, vectors, ahead, blocks, among = choice
+    threads, vectors, ahead, blocks, among, cluster, resident = choice
     tile = threads * vector * vectors
-    room = -(-columns // tile) * tile if ahead else 0
-    whole = columns % tile == 0
-    return Plan(threads, vector, vectors, columns <= tile, whole, ahead, room, blocks, among)
+    share = columns
+    if cluster > 1:  # of whole lines of a cache
+        line = LINE // WIDEST * vector
+        share = -(-columns // (cluster * line)) * line
+    room = -(-share // tile) * tile if ahead or cluster > 1 else 0
+    whole = share % tile == 0 and share * cluster == columns
+    fits, own = share <= tile, share if cluster > 1 else 0
+    taken = (ahead, room, blocks, among, cluster, resident, own)
+    return Plan(threads, vector, vectors, fits, whole, *taken)
 
 
 @cache

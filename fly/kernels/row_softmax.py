@@ -15,7 +15,7 @@ from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import FLOATS, along, check_types
 from fly.kernels.operators import like, operator
 from fly.kernels.row_plans import Plan, plan
-from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.row_streams import each_row, each_row_in_two, goes_in_two, grid_of
 from fly.kernels.rows import Line, Matrix, Row, added
 
 # The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
@@ -39,10 +39,10 @@ class Normalizer(NamedTuple):
     def of_row(cls, row: Row, x: Line) -> Normalizer:
         """The normalizer of a row, for all threads."""
         if not row.plan.fits:
-            return row.fold(cls.of, cls.merge, x).over_block()
+            return row.fold(cls.of, cls.merge, x).over(row)
         # One exponential of each element, which `store` uses again.
-        bound = _greatest(fx.maxnumf(LOWEST[x.at(0).dtype.bits], *x.at(0)))
-        return cls(bound, fx.block.reduce(added(exp(x.at(0) - bound))))
+        bound = _greatest(row, fx.maxnumf(LOWEST[x.at(0).dtype.bits], *x.at(0)))
+        return cls(bound, row.reduce(added(exp(x.at(0) - bound))))
 
     def merge(self, other: Normalizer) -> Normalizer:
         """The normalizer of both sets of numbers."""
@@ -50,10 +50,25 @@ class Normalizer(NamedTuple):
         own, others = (one.total * exp(one.bound - bound) for one in (self, other))
         return Normalizer(bound, own + others)
 
-    def over_block(self) -> Normalizer:
-        """The normalizer of the numbers of all threads."""
-        bound = _greatest(self.bound)
-        return Normalizer(bound, fx.block.reduce(self.total * exp(self.bound - bound)))
+    def over(self, row: Row) -> Normalizer:
+        """The normalizer of the numbers of all threads that have a row."""
+        bound = _greatest(row, self.bound)
+        return Normalizer(bound, row.reduce(self.total * exp(self.bound - bound)))
+
+    def send(self, row: Row) -> None:
+        """Sends the normalizer of a warp's numbers, for `received`."""
+        with fx.fastmath("nnan"):
+            bound = fx.warp.reduce(self.bound, "max")
+        row.exchange.send([bound, fx.warp.reduce(self.total * exp(self.bound - bound))])
+
+    @classmethod
+    def received(cls, row: Row) -> Normalizer:
+        """The normalizer of a row, for all threads, of those that all warps have sent."""
+        found = row.exchange.received([fx.Float32] * 2)
+        with fx.fastmath("nnan"):
+            (bound,) = row.exchange.over_warps([one[:1] for one in found], "max")
+        parts = [(total * exp(one - bound),) for one, total in found]
+        return cls(bound, *row.exchange.over_warps(parts))
 
     def store(self, row: Row, Y: Any, x: Line, log: bool) -> None:
         """Stores the softmax of a row, or its logarithm."""
@@ -66,10 +81,10 @@ class Normalizer(NamedTuple):
             row.finish(Y, lambda power: power * share, powers, last=True)
 
 
-def _greatest(bound: Any) -> Any:
+def _greatest(row: Row, bound: Any) -> Any:
     """The greatest of all threads' bounds, none of which is NaN."""
     with fx.fastmath("nnan"):
-        return fx.block.reduce(bound, "max")
+        return row.reduce(bound, "max")
 
 
 @fly.kernel
@@ -79,7 +94,16 @@ def softmax_kernel(X: fx.Tensor, Y: fx.Tensor, log: fx.Constexpr[bool], plan: fx
         normalizer = Normalizer.of_row(row, x)
         normalizer.store(row, Y, x, log)
 
-    each_row(plan, X.shape, one_row, X)
+    def send(row):
+        row.fold(Normalizer.of, Normalizer.merge, row.read(X, float("-inf"))).send(row)
+
+    def sent_row(row, _):
+        Normalizer.received(row).store(row, Y, row.read(X, float("-inf")), log)
+
+    if goes_in_two(plan):
+        each_row_in_two(plan, X.shape, send, sent_row, X)
+    else:
+        each_row(plan, X.shape, one_row, X)
 
 
 @fly.kernel
@@ -107,7 +131,12 @@ def softmax_backward_kernel(
 @fly.jit
 def softmax_rows(X: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
     Y = fx.empty(X.shape, X.dtype)
-    softmax_kernel(X, Y, log, plan).launch(grid=grid_of(plan, X.shape[0]), block=plan.threads)
+    softmax_kernel(X, Y, log, plan).launch(
+        grid=grid_of(plan, X.shape[0]),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
+    )
     return Y
 
 
@@ -115,7 +144,10 @@ def softmax_rows(X: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
 def softmax_backward_rows(dY: Matrix, Y: Matrix, log: fx.Constexpr[bool], plan: fx.Constexpr[Plan]):
     dX = fx.empty(Y.shape, Y.dtype)
     softmax_backward_kernel(dY, Y, dX, log, plan).launch(
-        grid=grid_of(plan, Y.shape[0]), block=plan.threads
+        grid=grid_of(plan, Y.shape[0]),
+        block=plan.threads,
+        cluster=plan.cluster,
+        attributes=plan.attributes,
     )
     return dX
 

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Any
 
 import fly.expr as fx
+from fly.kernels.row_exchanges import Exchange, first_row
 from fly.kernels.row_plans import Plan
 from fly.kernels.rows import Row, Tile
 
@@ -27,6 +28,7 @@ class Ahead:
 
     def __init__(self, plan: Plan, shape: Any, tensors: tuple[Any, ...]):
         self.plan, (self.rows, self.columns), self.tensors = plan, shape, tensors
+        self.extent = Row(plan, self.columns).extent
         count = plan.ahead * plan.room
         self.starts = [
             fx.SharedAllocator().allocate(fx.Array[one.dtype, count, 16]).peek().ptr
@@ -39,7 +41,7 @@ class Ahead:
         if self.plan.fits:
             taken.replace(0)
         else:
-            for first in range(0, self.columns, self.plan.tile):
+            for first in range(0, self.extent, self.plan.tile):
                 taken.replace(first)
         taken.end()
 
@@ -50,8 +52,9 @@ class Slot:
     Each tile's copies are a group, or if there are many tiles, those of all.
     """
 
-    def __init__(self, ahead: Ahead, slot: Any, index: Any):
-        self.ahead, self.slot, self.index = ahead, slot, index
+    def __init__(self, ahead: Ahead, slot: Any, index: Any, before: int = 0):
+        """before: the rows in other slots that have been asked for before this one."""
+        self.ahead, self.slot, self.index, self.before = ahead, slot, index, before
         self.is_replaced, self.has_arrived = False, False
         self.committed = 0  # groups of the row that replaces this one, while this one arrives
 
@@ -70,7 +73,8 @@ class Slot:
     def wait(self, group: int) -> None:
         """Waits for a part of this row, and those before it."""
         plan = self.ahead.plan
-        fx.nvvm.cp_async_wait(plan.ahead * plan.groups - group - 1 + self.committed)
+        behind = (plan.ahead - self.before) * plan.groups - group - 1
+        fx.nvvm.cp_async_wait(behind + self.committed)
 
     def replace(self, first: Any) -> None:
         """Begins to copy the tile from element `first` on, of the row that replaces this one."""
@@ -99,24 +103,81 @@ def each_row(
     if there is no room for all.
     """
     rows, columns = shape
+    exchange = None if plan.cluster == 1 else Exchange(plan)
     if not plan.ahead:
-        return function(Row(plan, columns), state)
-    ahead, step = Ahead(plan, shape, tensors[: plan.among]), fx.grid_dim.x
+        state = function(Row(plan, columns, exchange=exchange), state)
+        if exchange is not None:
+            exchange.begin()  # if there was nothing to exchange
+        return state
+    ahead, start = Ahead(plan, shape, tensors[: plan.among]), first_row(plan)
+    step = fx.grid_dim.x if plan.cluster == 1 else fx.grid_dim.x // plan.cluster
     for slot in fx.range_constexpr(plan.ahead):
-        ahead.ask(slot, fx.block_idx.x + slot * step)
-    slot = fx.Int32(0)
-    for index in range(fx.block_idx.x, rows, step):
+        ahead.ask(slot, start + slot * step)
+    slot = count = fx.Int32(0)
+    if exchange is not None:
+        exchange.begin()
+    for index in range(start, rows, step):
         own = Slot(ahead, slot, index + plan.ahead * step)
         if plan.groups == 1:
             own.wait(0)
             own.has_arrived = True
-        state = function(Row(plan, columns, index, own), state)
+        if exchange is not None:
+            exchange.next_row(count)
+        state = function(Row(plan, columns, index, own, exchange), state)
         if own.is_replaced:
             own.end()
         else:
             ahead.ask(slot, own.index)
         slot = fx.where(slot == plan.ahead - 1, 0, slot + 1)
+        if exchange is not None:
+            count += 1
     return state
+
+
+def each_row_in_two(
+    plan: Plan,
+    shape: Any,
+    send: Callable[[Row], None],
+    function: Callable[[Row, Any], Any],
+    *tensors: Any,
+    state: Any = None,
+) -> Any:
+    """As `each_row`, two rows at a time: `send` of a row, which sends numbers to all warps that
+    have it (`row.exchange`), is called before `function` of the row before it, so that nobody waits
+    for them."""
+    rows, columns = shape
+    exchange = Exchange(plan)
+    step = fx.grid_dim.x if plan.cluster == 1 else fx.grid_dim.x // plan.cluster
+    ahead, start = Ahead(plan, shape, tensors[: plan.among]), first_row(plan)
+    for slot in fx.range_constexpr(plan.ahead):
+        ahead.ask(slot, start + slot * step)
+    exchange.begin()
+    send(_arriving(plan, columns, start, Slot(ahead, 0, None), exchange))
+    slot = count = fx.Int32(0)
+    for index in range(start, rows, step):
+        after = fx.where(slot == plan.ahead - 1, 0, slot + 1)
+        if index + step < rows:
+            exchange.next_row(count + 1)
+            send(_arriving(plan, columns, index + step, Slot(ahead, after, None, 1), exchange))
+        exchange.next_row(count)
+        own = Slot(ahead, slot, index + plan.ahead * step)
+        own.has_arrived = True
+        state = function(Row(plan, columns, index, own, exchange), state)
+        if own.is_replaced:
+            own.end()
+        else:
+            ahead.ask(slot, own.index)
+        slot = after
+        count += 1
+    return state
+
+
+def _arriving(plan: Plan, columns: Any, index: Any, slot: Slot, exchange: Exchange) -> Row:
+    """A row that is read ahead."""
+    if plan.groups == 1:
+        slot.wait(0)
+        slot.has_arrived = True
+    return Row(plan, columns, index, slot, exchange)
 
 
 class Sums:
@@ -161,6 +222,12 @@ class Sums:
         self.row.each_tile(moved)
 
 
+def goes_in_two(plan: Plan) -> bool:
+    """Whether `each_row_in_two` takes the rows of kernels that have two parts: those in tiles."""
+    return plan.ahead > 1 and not plan.fits
+
+
 def grid_of(plan: Plan, rows: Any) -> Any:
     """The blocks for so many rows, in a host function."""
-    return fx.min(rows, plan.blocks) if plan.ahead else rows
+    taken = fx.min(rows, plan.blocks // plan.cluster) if plan.ahead else rows
+    return taken if plan.cluster == 1 else taken * plan.cluster

@@ -20,9 +20,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from fly_target.registry import find
+from fly_trace.core.target import chip
+
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
-from fly.kernels.mixed_precision import afresh, one_by_one, rounds_elements
+from fly.kernels.mixed_precision import (
+    afresh,
+    anew,
+    converts_elements,
+    in_order,
+    one_by_one,
+    rounds_elements,
+    widened,
+)
+from fly.kernels.row_exchanges import Exchange, first_row
 from fly.kernels.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
@@ -32,10 +44,37 @@ Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]
 class Row:
     """Row `index`, or that of the block's number, of matrices with the same number of columns."""
 
-    def __init__(self, plan: Plan, columns: Any, index: Any = None, ahead: Any = None):
-        """ahead: has the row in shared memory (`row_streams.Ahead`)."""
-        self.plan, self.columns, self.ahead = plan, columns, ahead
-        self.index = fx.block_idx.x if index is None else index
+    def __init__(
+        self,
+        plan: Plan,
+        columns: Any,
+        index: Any = None,
+        ahead: Any = None,
+        exchange: Exchange | None = None,
+    ):
+        """ahead: has the row in shared memory (`row_streams.Ahead`). exchange: of the cluster's
+        blocks, if they share rows."""
+        self.plan, self.columns, self.ahead, self.exchange = plan, columns, ahead, exchange
+        self.index = first_row(plan) if index is None else index
+
+    @property
+    def extent(self) -> Any:
+        """The elements of the block's tiles, at least."""
+        return self.columns if self.plan.cluster == 1 else self.plan.room
+
+    def leads(self) -> Any:
+        """Whether the thread is the first one of those that have the row."""
+        is_first = fx.thread_idx.x == 0
+        return is_first if self.plan.cluster == 1 else is_first & (fx.cluster.rank() == 0)
+
+    def reduce(self, value: Any, op: str = "add") -> Any:
+        """A number of each thread, or a tuple of them, combined over the row's threads, for all of
+        these. op: as in fx.block.reduce."""
+        if self.plan.cluster == 1:
+            return fx.block.reduce(value, op)
+        if self.exchange is None:
+            self.exchange = Exchange(self.plan)
+        return self.exchange.reduce(value, op)
 
     def read(self, tensor: Any, default: float = 0.0) -> Line:
         """The row of a matrix, or a vector that is as long as a row. Elements beyond its end, which
@@ -55,6 +94,33 @@ class Row:
     def map(self, function: Callable[..., Any], *lines: Line) -> Line:
         """`function` of all elements."""
         return Line(self, lambda first: function(*[line.at(first) for line in lines]))
+
+    def map_late(self, function: Callable[..., Any], line: Line) -> Line:
+        """As `map`, for `finish`. On AMD, elements of a row in registers are computed when they are
+        stored, vector by vector, and what is loaded from now on, as the parameters of a norm, is
+        not asked for earlier. That takes fewer registers than to do all of it at once."""
+        if not (self.plan.fits and find(chip("registers")).amd):
+            return self.map(function, line)
+        in_order()
+        return Late(function, line)
+
+    def map_mixed(
+        self, function: Callable[..., Any], fused: Callable[..., Any], *lines: Line
+    ) -> Line:
+        """As `map`. `fused` is the same function of single elements, as a product and a sum, by
+        fx.fma. On AMD, it takes elements of f16 in the type that they have."""
+        if not (self.plan.fits and converts_elements([line.raw(0).dtype for line in lines])):
+            return self.map(function, *lines)
+
+        def mixed(first: Any) -> Any:
+            given = [line.raw(first) for line in lines]
+            return one_by_one(fused, *given, dtype=fx.Float32).reshape(given[0].shape)
+
+        return Line(self, mixed)
+
+    def again(self) -> Row:
+        """The same row, whose addresses are not taken from registers (`mixed_precision.anew`)."""
+        return Row(self.plan, self.columns, anew(self.index), self.ahead, self.exchange)
 
     def afresh(self, line: Line, after: Line) -> Line:
         """The same elements, which are converted to f32 when those of another line have been
@@ -78,9 +144,9 @@ class Row:
             elements = line.at(first)
             return function(Tile(self, first).within(elements) if within else elements)
 
-        return self._over_tiles(of_tile, merge)
+        return self.over_tiles(of_tile, merge)
 
-    def _over_tiles(self, of_tile: Callable[[Any], Any], merge: Callable[..., Any]) -> Any:
+    def over_tiles(self, of_tile: Callable[[Any], Any], merge: Callable[..., Any]) -> Any:
         """What `of_tile` returns for the first elements of all tiles, merged."""
         if self._is_arriving():
             value = None
@@ -93,16 +159,16 @@ class Row:
             for group in fx.range_constexpr(1, self.plan.groups):
                 value = merge(value, of_tile(group * self.plan.tile))
         elif not self.plan.fits:
-            for first in range(self.plan.tile, self.columns, self.plan.tile):
+            for first in range(self.plan.tile, self.extent, self.plan.tile):
                 value = merge(value, of_tile(first))
         return value
 
     def sum(self, line: Line) -> Any:
         """The sum of all elements, for all threads."""
-        return fx.block.reduce(self.fold(added, lambda a, b: a + b, line, within=True))
+        return self.reduce(self.fold(added, lambda a, b: a + b, line, within=True))
 
-    def means(self, *lines: Line) -> Any:
-        """The means of several lines, for all threads, who exchange values once for all of them."""
+    def own_sums(self, *lines: Line) -> tuple[Any, ...]:
+        """Each thread's sums of several lines."""
 
         def of_tile(first: Any) -> tuple[Any, ...]:
             tile = Tile(self, first)
@@ -111,7 +177,11 @@ class Row:
         def both(a: Any, b: Any) -> tuple[Any, ...]:
             return tuple(one + other for one, other in zip(a, b, strict=True))
 
-        totals = fx.block.reduce(self._over_tiles(of_tile, both))
+        return self.over_tiles(of_tile, both)
+
+    def means(self, *lines: Line) -> Any:
+        """The means of several lines, for all threads, who exchange values once for all of them."""
+        totals = self.reduce(self.own_sums(*lines))
         return [total * reciprocal(total.dtype(self.columns)) for total in totals]
 
     def magnitude(self, line: Line) -> Any:
@@ -121,7 +191,7 @@ class Row:
         """
         bits = self.fold(lambda x: _bits(x).reduce("max"), fx.max, line, within=True)
         kind = fx.Float32 if bits.dtype.bits == 32 else fx.Float64
-        return fx.block.reduce(bits, "max").bitcast(kind)
+        return self.reduce(bits, "max").bitcast(kind)
 
     def mean(self, line: Line) -> Any:
         """The mean of all elements, for all threads."""
@@ -139,7 +209,7 @@ class Row:
             for group in fx.range_constexpr(self.plan.groups):
                 function(group * self.plan.tile)
         else:
-            for first in range(0, self.columns, self.plan.tile):
+            for first in range(0, self.extent, self.plan.tile):
                 function(first)
 
     def _is_arriving(self) -> bool:
@@ -171,14 +241,25 @@ class Row:
         last: as in `write`. beside: is called for each tile, with its first element."""
         dtype = tensor.dtype
 
-        def made(first: Any) -> Any:
-            given = [line.raw(first) for line in lines]
+        def made(given: list[Any]) -> Any:
             wide = wide_type(given[0].dtype)
             if not rounds_elements(dtype, wide, [one.dtype for one in given]):
-                return function(*[one.to(wide) for one in given]).to(dtype)
+                return function(*[widened(one, wide) for one in given]).to(dtype)
             return one_by_one(function, *given)
 
-        self._store(tensor, made, last, beside)
+        if any(isinstance(line, Late) for line in lines):
+            if beside is not None:
+                beside(0)
+            for i in range(self.plan.vectors):
+                if i:
+                    in_order()
+                Tile(self, 0).store_one(tensor, i, made([line.one(i) for line in lines]))
+            return
+
+        def whole(first: Any) -> Any:
+            return made([line.raw(first) for line in lines])
+
+        self._store(tensor, whole, last, beside)
 
     def _store(
         self,
@@ -213,10 +294,27 @@ class Line:
         """The thread's elements of the tile from element `first` on: an fx.Vector."""
         return self.make(first) if self.held is None else self.held
 
+    def one(self, i: int) -> Any:
+        """The thread's vector i, if the row is in registers."""
+        return self.raw(0)[None, i]
+
     def at(self, first: Any) -> Any:
         """The same in the type to compute in."""
         held = self.raw(first)
-        return held.to(wide_type(held.dtype)) if held.dtype.is_float else held
+        return widened(held, wide_type(held.dtype)) if held.dtype.is_float else held
+
+
+class Late(Line):
+    """A function of a line that is in registers, computed for each use."""
+
+    def __init__(self, function: Callable[..., Any], line: Line):
+        self.function, self.line = function, line
+
+    def raw(self, first: Any) -> Any:
+        return self.function(self.line.at(first))
+
+    def one(self, i: int) -> Any:
+        return self.function(self.line.at(0)[None, i])
 
 
 class Tile:
@@ -247,6 +345,18 @@ class Tile:
         held.store(values)
         self._copy(held, self._part(tensor))
 
+    def store_one(self, tensor: Any, i: int, values: Any) -> None:
+        """Stores the thread's vector i of a row in registers."""
+        plan, inside = self.plan, None
+        held = fx.make_rmem_tensor((plan.vector, 1), tensor.dtype)
+        held.store(values.reshape((plan.vector, 1)))
+        if not plan.whole:
+            inside = fx.make_rmem_tensor(1, fx.Boolean)
+            inside[0] = self._place(i) < self.columns
+        start = fx.get_iter(self._part(tensor)) + i * plan.lanes * plan.vector
+        target = fx.make_view(start, fx.make_layout((plan.vector, 1), (1, plan.vector)))
+        self._copy_all(held, target, inside)
+
     def got(self, start: Any) -> Any:
         """The thread's elements of a row in shared memory that has room for whole tiles."""
         held = self._registers(start.dtype)
@@ -259,10 +369,10 @@ class Tile:
         held.store(values)
         self._copy_all(held, self._at(start))
 
-    def _copy_all(self, source: Any, target: Any) -> None:
+    def _copy_all(self, source: Any, target: Any, present: Any = None) -> None:
         dtype = source.dtype
         atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
-        fx.copy(atom, source, target)
+        fx.copy(atom, source, target, pred=present)
 
     def places(self) -> Any:
         """The columns of the thread's elements."""
@@ -274,6 +384,15 @@ class Tile:
 
     def _place(self, i: int) -> Any:
         """The column of the thread's vector i."""
+        place = self._own_place(i)
+        return place if self.plan.cluster == 1 else self._share() + place
+
+    def _share(self) -> Any:
+        """The first column of the block's share of a row."""
+        return fx.cluster.rank() * self.plan.share
+
+    def _own_place(self, i: int) -> Any:
+        """The place of the thread's vector i in what the block has of the row."""
         plan, thread = self.plan, fx.thread_idx.x
         lanes = plan.lanes
         vector = thread // lanes * (plan.vectors * lanes) + thread % lanes
@@ -295,27 +414,28 @@ class Tile:
 
     def _part(self, tensor: Any) -> Any:
         """The thread's elements in memory: as vectors, one after the other."""
-        return self._at(fx.get_iter(tensor if fx.rank(tensor) == 1 else tensor[self.index, None]))
+        start = fx.get_iter(tensor if fx.rank(tensor) == 1 else tensor[self.index, None])
+        return self._at(start if self.plan.cluster == 1 else start + self._share())
 
     def _at(self, start: Any) -> Any:
-        """The thread's elements of a row that begins at an address."""
+        """The thread's elements of what the block has of a row, which begins at an address."""
         plan = self.plan
         layout = fx.make_layout((plan.vector, plan.vectors), (1, plan.lanes * plan.vector))
-        return fx.make_view(start + self._place(0), layout)
+        return fx.make_view(start + self._own_place(0), layout)
 
     def _copy(self, source: Any, target: Any) -> None:
-        dtype = source.dtype
-        atom = fx.make_copy_atom(fx.UniversalCopy(self.plan.vector * dtype.bits), dtype)
-        fx.copy(atom, source, target, pred=self._present())
+        self._copy_all(source, target, self._present())
 
     def _present(self) -> Any:
         return None if self.plan.whole else self._inside()
 
     def _inside(self) -> Any:
         """Which of the thread's vectors lie in the row, whose length is a multiple of theirs."""
-        inside = fx.make_rmem_tensor(self.plan.vectors, fx.Boolean)
+        inside, end = fx.make_rmem_tensor(self.plan.vectors, fx.Boolean), self.columns
+        if self.plan.cluster > 1:
+            end = fx.min(self.plan.share, self.columns - self._share())
         for i in fx.range_constexpr(self.plan.vectors):
-            inside[i] = self._place(i) < self.columns
+            inside[i] = self._own_place(i) < end
         return inside
 
 

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from fly.kernels import paged_attention
-from fly.kernels.attention import warp_decode
+from fly.kernels.attention.decoding import warp_decode
 from fly_kernels.judging import judge, tensor
 from fly_kernels.test_attention_paged import BRAIN, CASES, HALF, inputs, reference
 

@@ -7,8 +7,8 @@ import torch
 from fly_common.errors import UsageError
 
 from fly.kernels import quantize_rows, scaled_matmul
-from fly.kernels.gemm import warpgroup_plans
 from fly.kernels.gemm.scaled import scaled_product
+from fly.kernels.gemm.warpgroups import warpgroup_choices
 
 BLOCK = 128
 E4M3, E5M2, F16, BF16, F32 = (
@@ -62,19 +62,19 @@ def hopper(monkeypatch):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("tile", warpgroup_plans.SCALED_TILES)
+@pytest.mark.parametrize("tile", warpgroup_choices.SCALED_TILES)
 def test_tiles(tile, hopper, monkeypatch):
     """More than one tile and block along each dimension, none of them whole. A block has all tiles,
     and must not replace the results of one that TMA still reads."""
-    monkeypatch.setattr(warpgroup_plans, "SCALED_TILES", {tile: 1.0})
-    warpgroup_plans._plan.cache_clear()
-    plan = warpgroup_plans.scaled_plan
+    monkeypatch.setattr(warpgroup_choices, "SCALED_TILES", {tile: 1.0})
+    warpgroup_choices._plan.cache_clear()
+    plan = warpgroup_choices.scaled_plan
     monkeypatch.setattr(
         scaled_product, "scaled_plan", lambda *given: plan(*given)._replace(blocks=1)
     )
     given = operands(150, 400, 336)
     found = scaled_matmul(*given, out_dtype=BF16)
-    warpgroup_plans._plan.cache_clear()
+    warpgroup_choices._plan.cache_clear()
     judged(found, *given)
 
 

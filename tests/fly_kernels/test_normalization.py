@@ -33,6 +33,8 @@ SHAPES = [
     ((1, 40000), torch.bfloat16),  # several tiles
     ((70, 130), torch.float32),  # several parts of the sums of parameters
     ((2, 96), torch.bfloat16),
+    ((3, 3000), torch.float16),  # a thread has several vectors, and not all of them
+    ((2, 4104), torch.bfloat16),
 ]
 shapes = pytest.mark.parametrize(("shape", "dtype"), SHAPES, ids=str)
 # The types of 8 bits that a target converts to.

@@ -10,7 +10,8 @@ import torch
 from fly_common.errors import UsageError
 
 from fly.kernels import rotary_and_cache, rotary_embedding
-from fly.kernels.attention.rotation import Rotation, rotate_and_cache
+from fly.kernels.attention.rotary_cache import rotate_and_cache
+from fly.kernels.attention.rotation import Rotation
 from fly_kernels.judging import gradients, judge, tensor
 
 HALF, BRAIN, FLOAT = torch.float16, torch.bfloat16, torch.float32

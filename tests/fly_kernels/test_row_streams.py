@@ -19,8 +19,9 @@ from fly.kernels import (
     softmax,
     softmax_backward,
 )
+from fly.kernels.row_exchanges import NUMBERS, TURNS
 from fly.kernels.row_plans import MOST_AHEAD, Choice, has_room, measured, plan, sums_in_registers
-from fly.kernels.row_streams import each_row, grid_of
+from fly.kernels.row_streams import each_row, goes_in_two, grid_of
 from fly.kernels.rows import Matrix
 from fly_kernels.judging import judge, tensor
 
@@ -120,7 +121,13 @@ def test_shipped_plans_fit():
             assert bool(choice.ahead) == bool(choice.blocks)
             made = row_plans._chosen(int(width) // 2, 8, choice)
             taken = made.ahead * made.room * 2 * min(matrices, made.among)
-            assert taken <= row_plans.SHARED, (kernel, width)
+            if choice.cluster > 1 or goes_in_two(made):
+                warps = choice.threads // 32 * choice.cluster
+                assert warps & (warps - 1) == 0, (kernel, width)
+                taken += 8 * TURNS * NUMBERS * warps
+            assert taken * max(1, choice.resident) <= row_plans.SHARED, (kernel, width)
+            assert choice.cluster in (1, 2, 4, 8)
+            assert choice.blocks % choice.cluster == 0
 
 
 def test_sums_need_room():

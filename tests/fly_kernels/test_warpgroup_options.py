@@ -1,5 +1,5 @@
 """Options of the product of warp groups: blocks of a cluster that share a tile of B, the last tiles
-divided among all blocks, dependent launches. On the device cpu, judged by torch in f64."""
+divided among all blocks. On the device cpu, judged by torch in f64."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import pytest
 import torch
 
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
-from fly.kernels.gemm.warpgroup_plans import WarpgroupPlan, warpgroup_plan
+from fly.kernels.gemm.warpgroups.warpgroup_choices import warpgroup_plan
+from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
+from fly.kernels.gemm.warpgroups.warpgroup_plans import WarpgroupPlan
 
 OUT = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}
 
@@ -61,7 +62,6 @@ def test_blocks_of_a_cluster_share_a_tile(fields, extents):
         ({"blocks": 4, "cluster": 2}, (1, 500, 264, 1032)),
         ({"blocks": 4, "columns": 128}, (1, 700, 128, 328)),  # parts of more than a tile
         ({"blocks": 5, "rows": 64, "columns": 128}, (3, 100, 400, 328)),  # of three tiles
-        ({"blocks": 4, "columns": 128, "dependent": True}, (1, 300, 264, 264)),
     ],
 )
 def test_the_last_tiles_are_divided(fields, extents):

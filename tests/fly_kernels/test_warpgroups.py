@@ -18,7 +18,8 @@ from fly.kernels import (
     matmul,
     moe,
 )
-from fly.kernels.gemm import matrix_product, warpgroup_plans, warpgroup_schedule
+from fly.kernels.gemm import matrix_product
+from fly.kernels.gemm.warpgroups import warpgroup_choices, warpgroup_schedule
 
 BF16, F16, F32, FP8 = torch.bfloat16, torch.float16, torch.float32, torch.float8_e4m3fn
 
@@ -68,32 +69,32 @@ def test_products(m, n, k, dtype, rows, columns, options):
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("tile", warpgroup_plans.TILES)
+@pytest.mark.parametrize("tile", warpgroup_choices.TILES)
 def test_tiles(tile, monkeypatch):
     """Small products would all have the smallest tile."""
-    monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
-    warpgroup_plans._plan.cache_clear()
+    monkeypatch.setattr(warpgroup_choices, "TILES", {tile: 1.0})
+    warpgroup_choices._plan.cache_clear()
     a, b = operand((150, 72), F16, True), operand((72, 264), F16, False)
     found = matmul(a, b, split_k=2)
-    warpgroup_plans._plan.cache_clear()
+    warpgroup_choices._plan.cache_clear()
     judged(found, a.double() @ b.double(), a.double().abs() @ b.double().abs(), F16)
 
 
 @pytest.mark.heavy
 @pytest.mark.heavy
-@pytest.mark.parametrize("tile", warpgroup_plans.TILES)
+@pytest.mark.parametrize("tile", warpgroup_choices.TILES)
 def test_a_block_of_several_tiles(tile, monkeypatch):
     """Few steps along K between two tiles: the second one's results must not replace what TMA still
     reads of the first."""
-    monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
-    warpgroup_plans._plan.cache_clear()
-    plan = warpgroup_plans.warpgroup_plan
+    monkeypatch.setattr(warpgroup_choices, "TILES", {tile: 1.0})
+    warpgroup_choices._plan.cache_clear()
+    plan = warpgroup_choices.warpgroup_plan
     monkeypatch.setattr(
         matrix_product, "warpgroup_plan", lambda *given: plan(*given)._replace(blocks=1)
     )
     a, b = operand((200, 72), F16, True), operand((72, 520), F16, False)
     found = matmul(a, b, split_k=1)
-    warpgroup_plans._plan.cache_clear()
+    warpgroup_choices._plan.cache_clear()
     judged(found, a.double() @ b.double(), a.double().abs() @ b.double().abs(), F16)
 
 
@@ -336,11 +337,11 @@ def test_groups_of_rows(ends, k, n, columns, options, tile, monkeypatch):
     """Tiles at the end of a group leave the next group's rows, whoever is first. Those of 128 rows
     have warp groups without rows of their group."""
     if tile is not None:
-        monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
-    warpgroup_plans._plan.cache_clear()
+        monkeypatch.setattr(warpgroup_choices, "TILES", {tile: 1.0})
+    warpgroup_choices._plan.cache_clear()
     a, b = operand((ends[-1], k), BF16, True), operand((len(ends), k, n), BF16, columns)
     found = grouped_matmul(a, b, torch.tensor(ends, dtype=torch.int32), **options)
-    warpgroup_plans._plan.cache_clear()
+    warpgroup_choices._plan.cache_clear()
     starts = (0, *ends[:-1])
     parts = [
         (a[i:j].double(), b[g].double()) for g, (i, j) in enumerate(zip(starts, ends, strict=True))
@@ -363,17 +364,17 @@ def test_groups_of_rows(ends, k, n, columns, options, tile, monkeypatch):
 )
 def test_tiles_of_groups_that_are_divided(blocks, ends, k, n, tile, options, monkeypatch):
     """The last turn's tiles, in parts of steps along K."""
-    monkeypatch.setattr(warpgroup_plans, "TILES", {tile: 1.0})
+    monkeypatch.setattr(warpgroup_choices, "TILES", {tile: 1.0})
     monkeypatch.setattr(warpgroup_schedule, "PART_STEPS", 0)
     monkeypatch.setattr(
-        warpgroup_plans,
+        warpgroup_choices,
         "_grouped",
         lambda made, _: made._replace(grouped=True, least=1, blocks=blocks),
     )
-    warpgroup_plans._plan.cache_clear()
+    warpgroup_choices._plan.cache_clear()
     a, b = operand((ends[-1], k), BF16, True), operand((len(ends), k, n), BF16, True)
     found = grouped_matmul(a, b, torch.tensor(ends, dtype=torch.int32), **options)
-    warpgroup_plans._plan.cache_clear()
+    warpgroup_choices._plan.cache_clear()
     parts = [
         (a[i:j].double(), b[g].double())
         for g, (i, j) in enumerate(zip((0, *ends[:-1]), ends, strict=True))

@@ -51,6 +51,7 @@ class Launch:
     stream: int
     packed: bytes
     dependent: bool = False
+    cluster: tuple[int, ...] | None = None
 
 
 class Illegal(Exception):
@@ -237,17 +238,24 @@ class FakeGpu:
         numbers = [kind, rank, address, *itertools.chain(*lists), *choices]
         ctypes.memmove(out, struct.pack(f"<{len(numbers)}Q", *numbers), 8 * len(numbers))
 
-    def launch_dependent(
+    def launch_extended(
         self, config: int, function: int, parameters: int | None, extra: int | None
     ) -> int | None:
         """The fields of CUlaunchConfig and CUlaunchAttribute by their offsets in cuda.h."""
         numbers = struct.unpack_from("<7I", ctypes.string_at(config, 56))
         stream, attributes, count = struct.unpack_from("<QQI", ctypes.string_at(config, 56), 32)
-        kind, pad, value, *rest = struct.unpack("<18i", ctypes.string_at(attributes, 72))
-        assert (count, kind, pad, value, any(rest)) == (1, 6, 0, 1, False)
+        told = {}
+        for place in range(count):
+            content = ctypes.string_at(attributes + 72 * place, 72)
+            kind, pad, *value = struct.unpack("<18i", content)
+            assert (pad, any(value[3:])) == (0, False)
+            told[kind] = tuple(value[:3])
+        assert told.get(6, (1, 0, 0)) == (1, 0, 0)
+        assert set(told) <= {4, 6}
+        assert told
         status = self.launch(function, *numbers, stream, parameters, extra)
         if not status:
-            self.launches[-1].dependent = True
+            self.launches[-1].dependent, self.launches[-1].cluster = 6 in told, told.get(4)
         return status
 
     def launch(self, function: int, *rest: Any) -> int | None:
@@ -390,7 +398,7 @@ _ROLES = {
     "cuFuncGetAttribute": "function_attribute", "hipFuncGetAttribute": "function_attribute",
     "cuFuncSetAttribute": "set_function_attribute",
     "cuTensorMapEncodeTiled": "describe",
-    "cuLaunchKernelEx": "launch_dependent",
+    "cuLaunchKernelEx": "launch_extended",
     "cuLaunchKernel": "launch", "hipModuleLaunchKernel": "launch",
     "cuMemAlloc_v2": "alloc", "hipMalloc": "alloc",
     "cuMemFree_v2": "free", "hipFree": "free",

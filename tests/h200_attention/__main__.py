@@ -163,7 +163,7 @@ def judged(compiled: Any, given: Inputs, row: dict[str, Any]) -> tuple[float, fl
         parts.append((at, at_q, at_k, wide))
         right[0][at, :, at_q], right[1][at, :, at_q] = expected(*wide, given.scale, causal)
     if not backward:
-        out, sums = compiled(*own, *given.places, given.scale)
+        out, sums = compiled(*own, given.scale, *given.places)
         for at, at_q, _, _ in parts:
             error = max(error, _share(out[at, :, at_q], right[0][at, :, at_q]))
             found, exact = sums[at, :, at_q].double(), right[1][at, :, at_q]
@@ -172,7 +172,7 @@ def judged(compiled: Any, given: Inputs, row: dict[str, Any]) -> tuple[float, fl
             of_sums = max(of_sums, apart if same else math.inf)
         return error, of_sums
     results = right[0].to(given.q.dtype), right[1].float()
-    made = compiled(given.d_out, given.d_sums, *own, *results, *given.places, given.scale)
+    made = compiled(given.d_out, given.d_sums, *own, *results, given.scale, *given.places)
     for at, at_q, at_k, wide in parts:
         d_out, d_sums = given.d_out[at, :, at_q].double(), given.d_sums[at, :, at_q].double()
         exact = gradients(wide, d_out, d_sums, given.scale, causal)

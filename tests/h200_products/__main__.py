@@ -32,7 +32,8 @@ SUMS = {"f8E4M3FN": 2**-8, "f8E5M2": 2**-8, "f32": 2**-10}
 def plans() -> Iterator[tuple[Any, Any]]:
     """Plans and epilogues: all types and layouts, ways to load and store, and epilogues."""
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_plans import SUMMED, TILES, WarpgroupPlan
+    from fly.kernels.gemm.warpgroups.warpgroup_choices import TILES
+    from fly.kernels.gemm.warpgroups.warpgroup_plans import SUMMED, WarpgroupPlan
 
     def plan(element: str, out: str, rows: int = 128, columns: int = 256, **fields: Any) -> Any:
         return WarpgroupPlan(element, out, rows, columns, **fields)
@@ -72,14 +73,6 @@ def plans() -> Iterator[tuple[Any, Any]]:
     yield plan("f32", "f32", cluster=2), Epilogue("f32", 1)
     yield plan("f8E4M3FN", "bf16", cluster=2, stream=True), Epilogue("bf16", 1)
     yield plan("bf16", "f32", cluster=2, splits=3), Epilogue("bf16", 1, True, True, True, "gelu")
-    # Kernels that begin while the launch before ends: torch's, and the one before of `run`.
-    for tile in TILES:
-        for cluster in (1, 2):
-            options = {"cluster": cluster, "stream": cluster == 2, "dependent": True}
-            yield plan("bf16", "bf16", *tile, **options), Epilogue("bf16", 1)
-    all_of_it = Epilogue("bf16", 1, True, True, True, "silu")
-    yield plan("bf16", "bf16", pad_a=True, tma_store=False, dependent=True), all_of_it
-    yield plan("bf16", "f32", splits=3, dependent=True), all_of_it
 
 
 class _Recorded(Exception):
@@ -89,7 +82,7 @@ class _Recorded(Exception):
 def prepare(folder: Path) -> None:
     """Writes an image for each plan, and cases.json."""
     from fly.call.compiled import Compiled
-    from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
+    from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
 
     folder.mkdir(parents=True, exist_ok=True)
     rows = []

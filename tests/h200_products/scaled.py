@@ -22,7 +22,8 @@ SUMS = 2**-10
 
 def plans() -> Iterator[tuple[Any, Any]]:
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroup_plans import SCALED_TILES, WarpgroupPlan
+    from fly.kernels.gemm.warpgroups.warpgroup_choices import SCALED_TILES
+    from fly.kernels.gemm.warpgroups.warpgroup_plans import WarpgroupPlan
 
     for tile in SCALED_TILES:
         for element in TYPES:
@@ -33,8 +34,6 @@ def plans() -> Iterator[tuple[Any, Any]]:
         split = WarpgroupPlan("f8E4M3FN", "f32", *tile, splits=3)
         yield split, Epilogue("bf16", 1, bias=True, activation="relu")
         yield WarpgroupPlan("f8E4M3FN", "bf16", *tile), Epilogue("bf16", 1, True)
-        dependent = WarpgroupPlan("f8E4M3FN", "bf16", *tile, dependent=True)
-        yield dependent, Epilogue("bf16", 1)
 
 
 def prepare(folder: Path, stopped: type[Exception]) -> int:

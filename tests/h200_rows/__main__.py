@@ -17,8 +17,11 @@ from h200.library import _argument, recorded
 from h200.row_cases import CASES
 from h200.row_widths import exact, wrong
 
-WIDTHS = (520, 1000, 1024, 2040, 4000, 4096, 6000, 8184, 12000, 16376, 24008, 32760, 40000)
-KERNELS = ("layer_norm_backward", "rms_norm_backward", "softmax_backward", "rms_norm")
+WIDTHS = (520, 1000, 1024, 2040, 4000, 4096, 6000, 8184, 12000, 16376, 24008, 32760, 40000, 65528)
+KERNELS = (
+    *("layer_norm_backward", "rms_norm_backward", "softmax_backward"),
+    *("layer_norm", "rms_norm"),
+)
 # Query heads, heads of keys, elements of a head, keys of a page.
 DECODED = (
     (8, 8, 64, 16),
@@ -72,8 +75,8 @@ def decoded(q: Any, k: Any, v: Any, tables: Any, lengths: Any) -> torch.Tensor:
     return made
 
 
-def prepare(folder: Path) -> None:
-    """Writes the images, and cases.json."""
+def prepare(folder: Path, only: str = "") -> None:
+    """Writes the images, and cases.json; of one kernel, or `decoding`, if it is named."""
     from fly import kernels
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,10 +91,10 @@ def prepare(folder: Path) -> None:
 
     with patch.dict(os.environ, FLY_TARGET="sm_90a", FLY_ASSERTS="0"):
         for name in KERNELS:
-            for columns in WIDTHS:
+            for columns in WIDTHS if only in ("", name) else ():
                 case, inputs = rows_of(name, columns, ROWS, "cpu")
                 save({"case": name, "columns": columns}, case.ours, inputs)
-        for shape in DECODED:
+        for shape in DECODED if only in ("", "decoding") else ():
             inputs = pages_of(shape, [1] * SEQUENCES, "cpu")
             save({"case": "decoding", "shape": shape}, kernels.paged_attention, inputs)
     (folder / "cases.json").write_text(json.dumps(rows, indent=1))
@@ -139,8 +142,8 @@ def run(folder: Path, count: int) -> int:
 
 
 def main(words: list[str]) -> int:
-    if words[:1] == ["prepare"] and len(words) == 2:
-        prepare(Path(words[1]))
+    if words[:1] == ["prepare"] and len(words) in (2, 3):
+        prepare(Path(words[1]), *words[2:])
         return 0
     if words[:1] == ["run"] and len(words) in (2, 3):
         return run(Path(words[1]), int(words[2]) if words[2:] else 10)

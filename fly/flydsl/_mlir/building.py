@@ -30,7 +30,8 @@ def called(function: Any, name: str, arguments: tuple[Any, ...], named: dict[str
     if not hasattr(given.get("fastmath"), "context") and "fastmath" in given:
         given = {**given, **of_op(builder, given.pop("fastmath"))}
     operands = list(map(lower, arguments))
-    with builder.ip, builder.locations.here():
+    place = named.get("ip")
+    with builder.ip if place is None else place, builder.locations.here():
         if name.startswith("rocdl."):
             for at, parameter in enumerate(_parameters(function)[: len(operands)]):
                 if parameter:

@@ -8,6 +8,7 @@ from typing import Any
 from fly_dialect.bindings import ir as _ir
 
 from fly.flydsl._mlir import ambient
+from fly.flydsl._mlir.insertion import InsertionPoint as InsertionPoint
 from fly.flydsl.numbers.raw import is_spec, is_value, lift, lower
 
 

@@ -14,6 +14,7 @@ from fly_common.record import field, record
 from fly_trace.core import tracing
 from fly_trace.memory.structs import Record
 from fly_trace.session.raised import Raised
+from fly_trace.signatures.annotations import Stream
 from fly_trace.signatures.signature import Constant, ScalarType
 from fly_trace.values.dtypes import I64
 from fly_trace.values.scalars import Scalar
@@ -28,7 +29,7 @@ from fly.chains import tuning
 from fly.flydsl.compiler import hints, variables
 from fly.flydsl.compiler.artifacts import CompiledArtifact, MlirCompiler, through
 from fly.flydsl.compiler.jit_argument import DynamicArray, JitArgumentRegistry, PointerArgument
-from fly.flydsl.numbers.operators import NUMBERS, FlyDSLNumbers
+from fly.flydsl.numbers.operators import NUMBERS, FlyDSLCallError, FlyDSLNumbers
 from fly.flydsl.runtime.device import get_rocm_arch
 from fly.flydsl.utils import env
 
@@ -63,7 +64,10 @@ class Variant(JitFunction):
         from fly.call.array_kinds import arrays_for
         from fly.flydsl.runtime.addresses import accessible
 
-        given, types, viewed, addresses = self.read(arguments, named)
+        try:
+            given, types, viewed, addresses = self.read(arguments, named)
+        except UsageError as error:
+            raise FlyDSLCallError.of(error) from None
         compiled = self.artifact(types, self._chain(None)).compiled
         if env.compile.compile_only or compiled is None:
             return None
@@ -79,7 +83,8 @@ class Variant(JitFunction):
         assert program is not None, "it was made here"
         arrays, reader = arrays_for(given.values()), readers.choose(self.host.reader)
 
-        held = [one.ctypes.data for one in viewed.values() if hasattr(one, "ctypes")]
+        held = [one for one in viewed.values() if hasattr(one, "ctypes")]
+        held += [one for one in given.values() if hasattr(one, "untyped_storage")]
 
         def work(opened: Any, image: Any) -> Any:
             with opened.turn, accessible(opened.device, addresses, held) as device:
@@ -95,6 +100,13 @@ class Variant(JitFunction):
         that annotations leave open, and addresses of memory among them."""
         parameters = reading.signature.parameters_of(self.function)
         values = reading.by_name(self.name, parameters, arguments, named)
+        for name, parameter in parameters.items():
+            has_value = name in values or parameter.default is not parameter.empty
+            if not has_value and parameter.annotation is not Stream:
+                raise UsageError(
+                    f"{self.name} is missing the argument {name}",
+                    hint=f"its parameters are {', '.join(parameters)}",
+                )
         # Of a method, the object is known while tracing.
         owned = next(iter(parameters), None) if self.is_method else None
         pointers: dict[str, PointerArgument] = {}

@@ -215,6 +215,17 @@ class CompilationContext:
         """The hints of the surrounding blocks."""
         return dict(hints.current())
 
+    @property
+    def gpu_module_body(self) -> Any:
+        """The block of the module that the kernels of the traced function are in."""
+        function = tracing.current("gpu_module_body").block.owner.operation
+        assert function.parent is not None, "it is in a module"
+        around = function.parent.operation
+        if around.name != "gpu.module":
+            siblings = around.regions[0].blocks[0].operations
+            around = next(one.operation for one in siblings if one.operation.name == "gpu.module")
+        return around.regions[0].blocks[0]
+
     @staticmethod
     @functools.cache
     def get_current() -> CompilationContext:

@@ -32,6 +32,21 @@ class JitArgument(Protocol):
     def __cache_signature__(self) -> object: ...
 
 
+@runtime_checkable
+class Storable(Protocol):
+    """A type of the program's own that can be stored in memory: a size and an alignment in bytes,
+    and how its value is read and written. Numbers, structs and arrays can be too."""
+
+    @classmethod
+    def __dsl_size_of__(cls) -> int: ...
+    @classmethod
+    def __dsl_align_of__(cls) -> int: ...
+    @classmethod
+    def __peek_from_ptr__(cls, ptr: Any) -> Any: ...
+    @classmethod
+    def __poke_into_ptr__(cls, ptr: Any, value: Any) -> None: ...
+
+
 def extract_to_ir_values(value: Any) -> list[Any]:
     """The values of MLIR in a tree of values of the language."""
     own = getattr(value, "__extract_to_ir_values__", None)

@@ -16,6 +16,7 @@ from fly.flydsl.numbers.operators import typed
 from fly.flydsl.numbers.raw import RawScalar, lift
 
 __all__ = [
+    "barrier",
     "known_block_size",
     "num_warp_threads",
     "shuffle",
@@ -40,6 +41,16 @@ def _id(op: str, dimension: Any) -> Any:
     builder = tracing.kernel(op)
     axis = dimension if isinstance(dimension, str) else str(dimension)
     return lift(builder.one(op, "index", dimension=builder.attribute(f"#gpu<dim {axis}>")))
+
+
+def barrier(address_spaces: Any = None, named_barrier: Any = None, scope: Any = None) -> None:
+    """Waits for all threads of the block; with `scope=gpu.BarrierScope.Subgroup` for the lanes of
+    the wave. Earlier accesses to shared memory are then done."""
+    if address_spaces is None and named_barrier is None and scope is None:
+        _language.barrier()
+        return
+    tracing.kernel("fx.barrier")
+    _dialect.barrier(address_spaces=address_spaces, named_barrier=named_barrier, scope=scope)
 
 
 _SHUFFLES = {

@@ -14,7 +14,7 @@ from fly_dialect.types import PtrSpec
 from fly_trace.core import locations, tracing
 from fly_trace.memory.pointers import Access, Pointer, get_dyn_shared
 from fly_trace.memory.struct_members import members_of
-from fly_trace.memory.structs import is_constant, is_record, up
+from fly_trace.memory.structs import AlignType, is_constant, is_record, up
 from fly_trace.values.dtypes import U8
 
 from fly.flydsl.expr.primitive import add_offset
@@ -25,6 +25,7 @@ from fly.flydsl.structs.layout import align_of, layout_of, size_of
 from fly.flydsl.structs.values import RESERVED, composite
 
 __all__ = ["Align", "Arena", "Array", "Empty", "SharedAllocator", "Storage", "Struct", "Union"]
+__all__ += ["is_composite_type", "is_specializable_struct_type", "is_struct_type"]
 __all__ += ["struct", "union"]
 
 _storage_layout = layout_of
@@ -258,6 +259,30 @@ def _at(kind: Any, ptr: Pointer) -> Any:
         return _storage_of(kind)(ptr)
     parts = {name: _at(field, ptr) for name, field in kind.__fly_fields__.items()}
     return _storage_of(kind)(ptr, parts)
+
+
+# -- questions ------------------------------------------------------------------------------------
+
+
+def is_composite_type(kind: Any) -> bool:
+    """Whether it is a class of structs or unions."""
+    return is_record(kind)
+
+
+def is_struct_type(kind: Any) -> bool:
+    """Whether it is a class of structs."""
+    return is_record(kind) and not kind.__fly_overlap__
+
+
+def is_specializable_struct_type(kind: Any) -> bool:
+    """Whether it is a class of structs with a field, or a field of a field, that is known while
+    tracing: an `fx.Constexpr`."""
+    if isinstance(kind, AlignType):
+        return is_specializable_struct_type(kind.inner)
+    if not is_struct_type(kind):
+        return False
+    fields = kind.__fly_fields__.values()
+    return any(is_constant(one) or is_specializable_struct_type(one) for one in fields)
 
 
 class _Decorator(ModuleType):

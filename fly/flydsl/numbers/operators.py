@@ -9,7 +9,7 @@ import math
 import operator
 from typing import Any, ClassVar
 
-from fly_common.errors import InputError
+from fly_common.errors import InputError, UsageError
 from fly_common.record import record
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
@@ -48,6 +48,16 @@ _NUMBERS = (bool, int, float)
 class FlyDSLError(InputError, TypeError, ValueError, RuntimeError):
     """An error of a function that is traced. FlyDSL raises one of these for the same mistake, and
     programs catch it."""
+
+
+class FlyDSLCallError(UsageError, TypeError):
+    """A call of a host function with arguments that it does not take: a TypeError, as Python's."""
+
+    @classmethod
+    def of(cls, error: UsageError) -> FlyDSLCallError:
+        made = cls.__new__(cls, *error.args)
+        made.__dict__.update(error.__dict__)
+        return made
 
 
 class FlyDSLIndexError(FlyDSLError, IndexError):

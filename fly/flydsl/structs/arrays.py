@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import functools
+import importlib
 from typing import Any
 
 from fly_trace.memory import structs as _language
-from fly_trace.memory.pointers import recast_iter
+from fly_trace.memory.pointers import add_offset, recast_iter
 from fly_trace.memory.structs import AlignType, ArrayType
-from fly_trace.values.dtypes import DType
+from fly_trace.values.dtypes import I32, U8, DType
+from fly_trace.values.scalars import Scalar
 
 from fly.flydsl.structs import layout
 
@@ -36,24 +38,75 @@ class StoredArray(ArrayType):
         )
 
 
+class Elements(_language.Array):
+    """`a[i]` is the value of a type at its place, as a view of it where the type has one, and
+    `a[i] = v` stores one. `ptr` points to bytes."""
+
+    def __init__(self, ptr: Any, dtype: Any):
+        self.ptr = None if ptr is None else recast_iter(U8, ptr)  # None: values of no bytes
+        self.dtype = dtype
+
+    def _storage(self, index: Any) -> Any:
+        kinds = importlib.import_module("fly.flydsl.expr.struct")  # it imports this module
+        if self.ptr is None:
+            return kinds.Storage[self.dtype](None)
+        at = I32(index) if isinstance(index, Scalar) else index
+        return kinds.Storage[self.dtype](add_offset(self.ptr, at * layout.size_of(self.dtype)))
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._storage(index).peek()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._storage(index).poke(value)
+
+    def view(self, layout: Any) -> Any:
+        raise TypeError("an array of structs has no view; its elements are a[i]")
+
+
+class StoredElements:
+    """`fx.Array[type, size, align]` of a storable type that is no number."""
+
+    def __init__(self, dtype: Any, size: int, align: int):
+        self.dtype, self.size, self.align = dtype, size, align
+
+    @property
+    def display_name(self) -> str:
+        return f"Array[{layout.name_of(self.dtype)}, {self.size}]"
+
+    def __dsl_size_of__(self) -> int:
+        return layout.size_of(self.dtype) * self.size
+
+    def __dsl_align_of__(self) -> int:
+        return self.align
+
+    def __peek_from_ptr__(self, ptr: Any) -> Elements:
+        return Elements(ptr, self.dtype)
+
+    def __poke_into_ptr__(self, ptr: Any, value: Any) -> None:
+        raise NotImplementedError("an array is written element by element, not as a whole")
+
+
 class _ArrayKind(type):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, _language.Array)
 
-    def __getitem__(cls, items: Any) -> StoredArray:
+    def __getitem__(cls, items: Any) -> StoredArray | StoredElements:
         given: tuple[Any, ...] = items if isinstance(items, tuple) else (items,)
         if len(given) not in (2, 3):
             raise TypeError(
                 "an array is declared as Array[dtype, size] or Array[dtype, size, align]"
             )
         dtype, size = given[0], given[1]
-        if not isinstance(dtype, DType):
-            raise TypeError(f"the element type of an Array is a Numeric subclass, not {dtype!r}")
-        align = given[2] if len(given) == 3 else dtype.bytes
+        natural = dtype.bytes if isinstance(dtype, DType) else layout.align_of(dtype)
+        align = given[2] if len(given) == 3 else natural
         for what, number in (("size", size), ("alignment", align)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:
                 raise TypeError(f"the {what} of an Array is a positive integer, not {number!r}")
-        return _array(dtype, size, align)
+        if isinstance(dtype, DType):
+            return _array(dtype, size, align)
+        if align % natural or align & (align - 1):
+            raise ValueError(f"the alignment {align} of an Array is no multiple of {natural}")
+        return _elements(dtype, size, align)
 
 
 @functools.cache
@@ -61,8 +114,13 @@ def _array(dtype: DType, size: int, align: int) -> StoredArray:
     return StoredArray(dtype, size, align)
 
 
+@functools.cache
+def _elements(dtype: Any, size: int, align: int) -> StoredElements:
+    return StoredElements(dtype, size, align)
+
+
 class Array(metaclass=_ArrayKind):
-    """`fx.Array[fx.Float32, 64]`: 64 consecutive elements."""
+    """`fx.Array[fx.Float32, 64]`: 64 consecutive elements, numbers or values of a storable type."""
 
 
 class StoredAlign(AlignType):

@@ -18,40 +18,12 @@ from typing import Any
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2
-from fly.kernels.attention.problem import (
-    Keys,
-    Numbers,
-    Problem,
-    Queries,
-    Starts,
-    empty_like,
-    tiles,
-)
-from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
-from fly.kernels.attention.vectors import WIDTH, load_vector
+from fly.kernels.attention.deltas import DELTA_THREADS, delta_kernel
+from fly.kernels.attention.problem import Problem, empty_like, tiles
+from fly.kernels.attention.tile_products import Scores, Sums, Weights
+from fly.kernels.attention.tiles import Streamed, advance, own_rows
+from fly.kernels.attention.vectors import WIDTH
 from fly.kernels.attention.workgroup import workgroup
-
-DELTA_THREADS = 256
-
-
-@fly.kernel
-def delta_kernel(
-    dOut: fx.Tensor, Out: fx.Tensor, dLse: fx.Tensor, Delta: fx.Tensor, d: fx.Constexpr[int]
-):
-    """Delta = sum(dOut · Out) - dLse: eight elements of a row for each thread."""
-    lanes = d // WIDTH
-    row = fx.block_idx.x * (DELTA_THREADS // lanes) + fx.thread_idx.x // lanes
-    head, batch = fx.block_idx.y, fx.block_idx.z
-    length = Out.shape[2]
-    gradient, out = [
-        load_vector(
-            one[batch, head, fx.min(row, length - 1), None], fx.thread_idx.x % lanes * WIDTH
-        )
-        for one in (dOut, Out)
-    ]
-    total = fx.warp.reduce((gradient * out).reduce("add"), width=lanes)
-    if row < length:
-        Delta[batch, head, row] = total - dLse[batch, head, row]
 
 
 def gradients_of_scores(s: Any, dp: Any, lse: Any, delta: Any, seen: Any) -> tuple[Any, Any]:
@@ -91,13 +63,7 @@ def query_gradient_kernel(
     keys.load(0)
     values.load(0)
     for step in range(fx.ceildiv(part.keys_end(first_query + group.own), group.rows)):
-        fx.barrier()  # all have read the tiles before
-        keys.store()
-        values.store()
-        fx.barrier()
-        keys.load(step + 1)
-        values.load(step + 1)
-
+        advance(step, keys, values)
         s, dp = scores.of(keys, queries), scores.of(values, gradients)
         for i in fx.range_constexpr(scores.count):
             key, query = scores.place(i)
@@ -142,13 +108,7 @@ def key_gradient_kernel(
         queries.load(first_step)
         gradients.load(first_step)
         for step in range(first_step, fx.ceildiv(part.length_q, group.rows)):
-            fx.barrier()  # all have read the tiles before
-            queries.store()
-            gradients.store()
-            fx.barrier()
-            queries.load(step + 1)
-            gradients.load(step + 1)
-
+            advance(step, queries, gradients)
             s, dp = scores.of(queries, keys), scores.of(gradients, values)
             for i in fx.range_constexpr(scores.count):
                 row, key = scores.place(i)
@@ -196,41 +156,4 @@ def launch(
         grid=(tiles(group.own, K.shape[2], starts_k, problem.packed), kv_heads, batches),
         block=group.threads,
     )
-    return dQ, dK, dV
-
-
-@fly.jit
-def attention_gradients(
-    dOut: Queries,
-    dLse: Numbers,
-    Q: Queries,
-    K: Keys,
-    V: Keys,
-    Out: Queries,
-    Lse: Numbers,
-    scale: fx.Float32,
-    problem: fx.Constexpr[Problem],
-):
-    """Sequences that are the batches of Q, K and V."""
-    starts = fx.empty((0,), fx.Int32)
-    dQ, dK, dV = launch(dOut, dLse, Q, K, V, Out, Lse, starts, starts, scale, problem)
-    return dQ, dK, dV
-
-
-@fly.jit
-def packed_attention_gradients(
-    dOut: Queries,
-    dLse: Numbers,
-    Q: Queries,
-    K: Keys,
-    V: Keys,
-    Out: Queries,
-    Lse: Numbers,
-    starts_q: Starts,
-    starts_k: Starts,
-    scale: fx.Float32,
-    problem: fx.Constexpr[Problem],
-):
-    """Sequences between `starts` in Q, K and V with one batch."""
-    dQ, dK, dV = launch(dOut, dLse, Q, K, V, Out, Lse, starts_q, starts_k, scale, problem)
     return dQ, dK, dV

@@ -15,12 +15,9 @@ from fly.kernels.attention.arguments import (
     scaled_up,
     typed,
 )
-from fly.kernels.attention.backward import attention_gradients
-from fly.kernels.attention.forward import attention
+from fly.kernels.attention.entries import attention, attention_gradients
 from fly.kernels.attention.problem import Problem
-from fly.kernels.attention.warpgroup_backward import warpgroup_gradients
-from fly.kernels.attention.warpgroup_forward import warpgroup_attention
-from fly.kernels.attention.warpgroups import has_warpgroups
+from fly.kernels.attention.warpgroups.groups import has_warpgroups
 from fly.kernels.operators import operator
 
 
@@ -65,12 +62,11 @@ def flash_attention(
     problem = Problem(q.shape[3], causal, packed=False)
     q, factor = scaled_up(q, scale)
     q, k, v = [for_tiles(one, 2) for one in (q, k, v)]
-    if not has_warpgroups():
-        out, lse = attention(q, k, v, factor, problem)
-    elif 0 in (*q.shape, *k.shape):
-        out, lse = _zeros(q), filled(q, q.shape[:3], -math.inf, "float32")
-    else:
-        out, lse = warpgroup_attention(*map(for_maps, (q, k, v)), factor, problem)
+    if has_warpgroups():
+        if 0 in (*q.shape, *k.shape):
+            return typed(_zeros(q), q), filled(q, q.shape[:3], -math.inf, "float32")
+        q, k, v = map(for_maps, (q, k, v))
+    out, lse = attention(q, k, v, factor, problem)
     return typed(out, q), lse
 
 
@@ -98,13 +94,11 @@ def flash_attention_backward(
     problem = Problem(q.shape[3], causal, packed=False)
     d_out, q, k, v, out = [for_tiles(one, 2) for one in (d_out, q, k, v, out)]
     lse = contiguous(lse)  # as the kernels read it
-    gradients = attention_gradients
     if has_warpgroups():
         if 0 in (*q.shape, *k.shape):
             return _zeros(q), _zeros(k), _zeros(v)
         d_out, q, k, v = map(for_maps, (d_out, q, k, v))
-        gradients = warpgroup_gradients
-    made = gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
+    made = attention_gradients(d_out, d_lse, q, k, v, out, lse, scale_of(scale, q), problem)
     return tuple(typed(one, q) for one in made)
 
 

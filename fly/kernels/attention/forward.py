@@ -11,10 +11,11 @@ from typing import Any
 import fly
 import fly.expr as fx
 from fly.kernels.approximations import LOG2_E, exp2, log2, reciprocal
-from fly.kernels.attention.problem import Keys, Problem, Queries, Starts, empty_like, tiles
-from fly.kernels.attention.tiles import Scores, Streamed, Sums, Weights, own_rows
+from fly.kernels.attention.problem import Problem, empty_like, tiles
+from fly.kernels.attention.tile_products import Scores, Sums, Weights
+from fly.kernels.attention.tiles import Streamed, own_rows, publish
 from fly.kernels.attention.workgroup import across_rows, workgroup
-from fly.kernels.shapes import for_model
+from fly.kernels.mixed_precision import anew, anew_in_lanes, in_order
 
 LOWEST = -3.4028234663852886e38  # LOWEST - LOWEST is 0, unlike -inf - -inf
 TINY = 1e-30  # instead of 0, which is not a factor of -inf
@@ -56,30 +57,35 @@ def attention_kernel(
 
     key, own = scores.place(0)
     first_query = part.tile * group.own
-    # The keys that the thread's query sees; and those that all, and any, of the wave's queries see.
-    first_of_wave = first_query + fx.thread_idx.x // fx.num_warp_threads() * group.edge
-    end = part.keys_end(first_query + own + 1) - key
-    all_see, any_sees = [part.keys_end(first_of_wave + count) for count in (1, group.edge)]
+    # How many of the last keys the thread's query does not see, counted from its first score on;
+    # and all of the wave's queries. What is left in the loop is counted from the end, too.
+    length, wave = part.length_k, fx.warp.broadcast(fx.thread_idx.x // fx.num_warp_threads())
+    unseen = fx.max(part.unseen(first_query + own + 1), 0) + key
+    by_all = part.unseen(first_query + wave * group.edge + group.edge)
     factor = fx.max(scale * LOG2_E, TINY)
     bound, total = fx.Float32(LOWEST), fx.Float32(0)
-    keys.load(0)
-    values.load(0)
+    left, k, v = length, keys.start, values.start  # of keys, from the tile in LDS on
+    keys.load_from(k, left)
+    if group.turned:
+        in_order()  # the same order as in the loop, for the same waits
+    values.load_from(v, left)
     steps = fx.ceildiv(part.keys_end(first_query + group.own), group.rows)
-    for step in range(fx.max(steps, 1)):
-        fx.barrier()  # all have read the tiles before
-        keys.store()
-        values.store()
-        fx.barrier()
-        keys.load(step + 1)
-        values.load(step + 1)
+    for _ in range(fx.max(steps, 1)):
+        publish(keys, values)
+        k, v = k + keys.step, v + values.step
+        keys.load_from(k, left - group.rows)
+        values.load_from(v, left - group.rows)
 
-        first_key = step * group.rows
         # Where weights go through LDS, all waves meet at barriers.
-        if not group.in_place or first_key < any_sees:
+        if not group.in_place or left > by_all:
             s = scores.of(keys, queries)
-            if first_key + group.rows > all_see:
+            # Whether any of the wave's queries does not see all.
+            some = left < group.rows
+            if problem.causal:
+                some |= left - by_all < group.rows + group.edge - 1
+            if some:
                 for i in fx.range_constexpr(scores.count):
-                    s[i] = fx.where(scores.row(i) < end - first_key, s[i], float("-inf"))
+                    s[i] = fx.where(scores.row(i) < left - unseen, s[i], float("-inf"))
             # NaN is not in the bound, but in the sum and, by its weight, in all numbers of the row.
             most = across_rows(group, fx.maxnumf(*s.load()), fx.maxnumf) * factor
             if most > bound + SLACK:
@@ -89,15 +95,17 @@ def attention_kernel(
             exponentials = exp2(fx.fma(s.load(), factor, -bound))
             total += sum_of(exponentials)
             sums.add(values, weights.of(exponentials, scores))
+        left -= group.rows
 
     total = across_rows(group, total, lambda a, b: a + b)
     sums.scale(0.0 if total == 0 else reciprocal(total))  # 0 for a query that sees no key
-    sums.store(part.queries(Out, head), part.tile)
-    lse = part.numbers(Lse, head)
-    if (fx.lane_id() < group.edge) & (first_query + own < part.length_q):
-        lse[first_query + own] = (
-            float("-inf") if total == 0 else (bound + log2(total)) * (1 / LOG2_E)
-        )
+    thread, tile = fx.thread_idx.x, part.tile
+    if group.turned:  # registers limit the waves
+        thread, tile = anew_in_lanes(thread) & (group.threads - 1), fx.Int32(anew(tile))
+    sums.store(part.queries(Out, head), tile, thread)
+    lse, query = part.numbers(Lse, head), tile * group.own + Scores(group, thread).place(0)[1]
+    if (thread % fx.num_warp_threads() < group.edge) & (query < part.length_q):
+        lse[query] = float("-inf") if total == 0 else (bound + log2(total)) * (1 / LOG2_E)
 
 
 def launch(
@@ -108,30 +116,10 @@ def launch(
     Lse = fx.empty((Q.shape[0], Q.shape[1], Q.shape[2]), fx.Float32)
     group = workgroup(Q.dtype, problem.d, wide=True)
     grid = (tiles(group.own, Q.shape[2], starts_q, problem.packed), Q.shape[1], Q.shape[0])
+    # General code, whose heads are arguments, has a register more than so many waves leave it.
+    wanted = group.waves and isinstance(Q.shape[1], int)
+    attributes = (("rocdl.waves_per_eu", group.waves),) if wanted else ()
     attention_kernel(Q, K, V, Out, Lse, starts_q, starts_k, scale, problem).launch(
-        grid=grid, block=group.threads
+        grid=grid, block=group.threads, attributes=attributes
     )
-    return Out, Lse
-
-
-@fly.jit(specialize=for_model("heads", "kv_heads", "d"))
-def attention(Q: Queries, K: Keys, V: Keys, scale: fx.Float32, problem: fx.Constexpr[Problem]):
-    """Sequences that are the batches of Q, K and V."""
-    starts = fx.empty((0,), fx.Int32)
-    Out, Lse = launch(Q, K, V, starts, starts, scale, problem)
-    return Out, Lse
-
-
-@fly.jit(specialize=for_model("heads", "kv_heads", "d"))
-def packed_attention(
-    Q: Queries,
-    K: Keys,
-    V: Keys,
-    starts_q: Starts,
-    starts_k: Starts,
-    scale: fx.Float32,
-    problem: fx.Constexpr[Problem],
-):
-    """Sequences between `starts` in Q, K and V with one batch."""
-    Out, Lse = launch(Q, K, V, starts_q, starts_k, scale, problem)
     return Out, Lse

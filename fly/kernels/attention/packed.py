@@ -17,12 +17,9 @@ from fly.kernels.attention.arguments import (
     scaled_up,
     typed,
 )
-from fly.kernels.attention.backward import packed_attention_gradients
-from fly.kernels.attention.forward import packed_attention
+from fly.kernels.attention.entries import attention, attention_gradients
 from fly.kernels.attention.problem import Problem
-from fly.kernels.attention.warpgroup_backward import packed_warpgroup_gradients
-from fly.kernels.attention.warpgroup_forward import packed_warpgroup_attention
-from fly.kernels.attention.warpgroups import has_warpgroups
+from fly.kernels.attention.warpgroups.groups import has_warpgroups
 from fly.kernels.operators import operator
 
 
@@ -65,10 +62,9 @@ def flash_attention_varlen(
         rows, many = q.shape[0], q.shape[1]
         return filled(q, q.shape, 0.0), filled(q, (many, rows), -math.inf, "float32")
     heads = [_by_heads(one) for one in (turned, k, v)]
-    forward = packed_attention
     if has_warpgroups():
-        heads, forward = [*map(for_maps, heads)], packed_warpgroup_attention
-    out, lse = forward(*heads, *starts, factor, problem)
+        heads = [*map(for_maps, heads)]
+    out, lse = attention(*heads, factor, problem, *starts)
     return _by_rows(out, q), lse[0]
 
 
@@ -99,12 +95,11 @@ def flash_attention_varlen_backward(
     if has_warpgroups() and 0 in (*q.shape, *k.shape):
         return tuple(filled(one, one.shape, 0.0) for one in (q, k, v))
     d_out, *heads, out = [_by_heads(one) for one in (d_out, q, k, v, out)]
-    backward = packed_attention_gradients
     if has_warpgroups():
         d_out, *heads = map(for_maps, (d_out, *heads))
-        backward = packed_warpgroup_gradients
     d_lse, lse = d_lse[None], contiguous(lse)[None]  # as the kernels read them
-    made = backward(d_out, d_lse, *heads, out, lse, *starts, scale_of(scale, q), problem)
+    given = d_out, d_lse, *heads, out, lse, scale_of(scale, q), problem
+    made = attention_gradients(*given, *starts)
     return tuple(_by_rows(one, q) for one in made)
 
 

@@ -9,9 +9,9 @@ from fly_common.errors import UsageError
 
 from fly.kernels.arrays import check_types, strides, type_name
 from fly.kernels.attention.arguments import TYPES, for_loads, scaled_up, typed
-from fly.kernels.attention.decode import MOST_HEADS, decode
-from fly.kernels.attention.matrix_decode import EDGE, lanes_for
-from fly.kernels.attention.warp_decode import most_heads, warp_decode
+from fly.kernels.attention.decoding.decode import MOST_HEADS, decode
+from fly.kernels.attention.decoding.matrix_decode import EDGE, lanes_for
+from fly.kernels.attention.decoding.warp_decode import most_heads, warp_decode
 from fly.kernels.operators import like, operator
 
 DIMENSIONS = (32, 64, 128, 256)

@@ -122,14 +122,24 @@ class Part(NamedTuple):
     def _rows(self, tensor: Any, head: Any, first: Any, length: Any) -> Any:
         # Without a sign, which takes two instructions less in each product with a stride.
         step, first = tensor.stride[2], fx.Uint32(first) if self.problem.packed else first
-        batch = fx.Uint32(self.batch), fx.Uint32(head)
-        start = fx.get_iter(tensor[(*batch, None, None)]) + first * step
+        start = self._start(tensor, head) + first * step
         return fx.make_view(start, fx.make_layout((length, self.problem.d), (step, 1)))
 
     def numbers(self, tensor: Any, head: Any) -> Any:
         """The numbers of the sequence's queries in batches × heads × length: a vector."""
-        start = fx.get_iter(tensor[fx.Uint32(self.batch), fx.Uint32(head), None]) + self.first_q
+        start = self._start(tensor, head) + self.first_q
         return fx.make_view(start, fx.make_layout(self.length_q, 1))
+
+    def _start(self, tensor: Any, head: Any) -> Any:
+        """A pointer to the first row of a head of the batch."""
+        batch, head = fx.Uint32(self.batch), fx.Uint32(head)
+        if self.problem.packed or not tensor.is_contiguous:
+            return fx.get_iter(tensor[(batch, head, *[None] * (tensor.rank - 2))])
+        # The rows of all heads before: without the strides, two arguments of 64 bits each. Not by
+        # the part's length, which is K's and V's: LLVM would keep their common distance.
+        heads, length = (fx.Uint32(extent) for extent in tensor.shape[1:3])
+        before = fx.Uint64(batch * heads + head) * fx.Uint64(length)
+        return fx.get_iter(tensor) + before * (self.problem.d if tensor.rank == 4 else 1)
 
     def tiles_before(self, own: int) -> Any:
         """A bound of the tiles of so many queries of all sequences before: such tiles of all
@@ -143,6 +153,11 @@ class Part(NamedTuple):
         if not self.problem.causal:
             return self.length_k
         return fx.max(0, fx.min(self.length_k, query + self.length_k - self.length_q))
+
+    def unseen(self, query: Any) -> Any:
+        """How many of the last keys queries before `query` do not see; less than 0 where the last
+        query comes before it, and more than all where they see none."""
+        return self.length_q - query if self.problem.causal else 0
 
     def queries_start(self, key: Any) -> Any:
         """The first of the queries that see keys from `key` on."""

@@ -10,7 +10,9 @@ from fly_common.errors import UsageError
 
 from fly.kernels.arrays import INTEGERS, SMALL_FLOATS, check_types, type_name
 from fly.kernels.attention.arguments import for_loads, typed
-from fly.kernels.attention.rotation import ITEM, Rotation, rotate, rotate_and_cache, rotate_rows
+from fly.kernels.attention.rotary_cache import rotate_and_cache
+from fly.kernels.attention.rotary_kernels import rotate, rotate_rows
+from fly.kernels.attention.rotation import ITEM, Rotation
 from fly.kernels.operators import like, operator, wanted
 
 # On chips where these were measured: the bytes of angles up to which these stay in the cache

@@ -17,6 +17,9 @@ WAVES = 4
 VALUES = 8  # that a thread moves at a time: 128 bits
 WIDE_ROWS = 64  # of a streamed tile, where waves own 32 rows
 WAVE_LANES = {"CDNA2": 64, "CDNA3": 64, "CDNA4": 64, "RDNA3": 32, "RDNA4": 32, "gfx1250": 32}
+# With LDS for tiles that are a little larger: on CDNA3, four workgroups of d = 64, or two of
+# d = 128, just fill it.
+BY_EIGHTS = ("CDNA4",)
 WMMA_DEPTH = {"gfx1250": 32}  # of one instruction; 16 elsewhere
 
 
@@ -26,6 +29,11 @@ class Workgroup:
 
     edge: the rows that a wave owns, and the rows of a block of scores of one instruction. rows:
     those of a streamed tile. columns: how the tile's rows follow each other in its columns in LDS.
+    turned: whether columns lie in LDS in another order, for which a thread's eight values of a row
+    are at constant distances. by_eights: whether eight adjacent values lie below those of the next
+    row, instead of being permuted. waves: so many of a SIMD, the kernel shall have registers for; 0
+    leaves it to LLVM.
+
     by_row, by_column: the moves of a streamed tile. A thread has eight columns of some adjacent
     rows, and accesses eight values of a row at a time, or its values of a column. in_place: whether
     a thread's scores are what it takes as weights. moves: the adjacent rows of a streamed tile that
@@ -40,6 +48,9 @@ class Workgroup:
     product: Any
     columns: Any
     in_place: bool
+    turned: bool
+    by_eights: bool
+    waves: int
     moves: int
     by_row: Any
     by_column: Any
@@ -81,7 +92,10 @@ def workgroup(dtype: Any, d: int, *, wide: bool = False) -> Workgroup:
         )
         for values, order in ((VALUES, (1, 0)), (moves, (0, 1)))
     ]
-    return Workgroup(dtype, d, edge, rows, threads, *product, moves, by_row, by_column)
+    by_eights = wide and matrix in BY_EIGHTS
+    waves = 4 if by_eights and d == 64 else 0
+    lds = wide, by_eights, waves
+    return Workgroup(dtype, d, edge, rows, threads, *product, *lds, moves, by_row, by_column)
 
 
 def _product(dtype: Any, matrix: str, edge: int, rows: int) -> tuple[Any, Any, bool]:

@@ -11,9 +11,11 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.plans import Plan
-from fly.kernels.gemm.tiles import Part, Tiles, tile_end, tiled_product
+from fly.kernels.gemm.tiled_products import tiled_product
+from fly.kernels.gemm.tiles import Part, Tiles, tile_end
 from fly.kernels.shapes import for_model
 
 # Batches of matrices. M, K and N are counted in 32 bits, which launches check.
@@ -37,6 +39,8 @@ def gemm_kernel(
 ):
     m, n, k = A.shape[1], B.shape[2], A.shape[2]
     row, column = fx.block_idx.x * plan.rows, fx.block_idx.y * plan.columns
+    if plan.splits > 1:
+        dependent.let_next_begin()
     batch, part = divmod(fx.block_idx.z, plan.splits)
     if isinstance(A.shape[0], int) and A.shape[0] == 1:
         batch = 0
@@ -72,6 +76,7 @@ def sum_parts_kernel(
     splits: fx.Constexpr[int],
     epilogue: fx.Constexpr[Epilogue],
 ):
+    dependent.wait_for_previous()
     row, batch = fx.block_idx.x, fx.block_idx.z
     column = fx.block_idx.y * fx.block_dim.x + fx.thread_idx.x
     if column < C.shape[2]:

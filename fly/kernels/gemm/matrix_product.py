@@ -6,20 +6,31 @@ import math
 from typing import Any
 
 from fly_common.errors import UsageError
-from fly_common.quoting import quoted
-from fly_numerics.element_types import ELEMENT_TYPES, ElementType
 
 from fly.kernels.arrays import broadcast, contiguous, strides
 from fly.kernels.gemm.batched_gemm import gemm
-from fly.kernels.gemm.epilogue import ACTIVATIONS, Epilogue
-from fly.kernels.gemm.plans import WIDEST, access, element_type, plan
-from fly.kernels.gemm.warpgroup_gemm import warpgroup_gemm
-from fly.kernels.gemm.warpgroup_plans import (
+from fly.kernels.gemm.epilogue import Epilogue
+from fly.kernels.gemm.operands import (
+    as_matrices,
+    as_operand,
+    before,
+    check_activation,
+    check_added,
+    check_bias,
+    check_operands,
+    leading_shape,
+    result_type,
+    wide,
+    with_bias,
+)
+from fly.kernels.gemm.plans import WIDEST, access, plan
+from fly.kernels.gemm.warpgroups.warpgroup_choices import (
     multiplies,
     readable,
     warpgroup_plan,
     with_adjacent,
 )
+from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
 from fly.kernels.gemm.warps.warp_gemm import warp_gemm
 from fly.kernels.gemm.warps.warp_plans import warp_multiplies, warp_plan
 from fly.kernels.operators import operator, wanted
@@ -71,9 +82,9 @@ def matmul(
     check_activation(activation)
     if split_k is not None and split_k < 1:
         raise UsageError(f"split_k is {split_k}, and must be positive")
-    left, right = _matrices(a, b)
+    left, right = as_matrices(a, b)
     m, n = left.shape[-2], right.shape[-1]
-    leading = _leading(left.shape[:-2], right.shape[:-2])
+    leading = leading_shape(left.shape[:-2], right.shape[:-2])
     shape = (*leading, *((m,) if a.ndim > 1 else ()), *((n,) if b.ndim > 1 else ()))
     count = math.prod(leading)
     if right.ndim == 2:  # all rows of a are those of one matrix
@@ -106,25 +117,21 @@ def product(
     """As `matmul`, of arrays of three dimensions; `out` is the type of results, as in
     signatures."""
     n = b.shape[2]
-    check_added(bias=bias, c=c)
-    if bias is not None and tuple(bias.shape) != (n,):
-        raise UsageError(f"bias has shape {tuple(bias.shape)}, and b has {n} columns")
+    check_added(c=c)
+    check_bias(bias, n, "b has")
     epilogue = Epilogue(
         out=out,
         vector=math.gcd(WIDEST, n),
-        bias=bias is not None,
         addend=c is not None,
         scaled=alpha != 1.0,
         activation=activation or "",
     )
+    bias, epilogue = with_bias(epilogue, bias)
     if epilogue.out == "i32" and epilogue != Epilogue("i32", epilogue.vector):
         raise UsageError(
             "i32 results are plain sums, without bias, c, alpha and activation",
             hint="give another type of results, such as out_dtype=torch.float32",
         )
-    if bias is not None:
-        bias = contiguous(bias)
-        epilogue = epilogue.limited(access(bias[None, None], 2))
     if c is not None:
         c = c if strides(c)[2] == 1 else contiguous(c)
         epilogue = epilogue.limited(access(c, 2))
@@ -138,64 +145,6 @@ def product(
         a, b = with_adjacent(a, 2), with_adjacent(b, 1)
         return warp_gemm(a, b, *added, alpha, beta, warp_plan(a, b, epilogue, split_k), epilogue)
     return gemm(a, b, *added, alpha, beta, plan(a, b, split_k), epilogue)
-
-
-def as_operand(x: Any) -> Any:
-    """Matrices whose rows or columns have adjacent elements, copied if they have not."""
-    steps = strides(x)
-    adjacent = any(steps[i] == 1 or x.shape[i] == 1 for i in (1, 2))
-    return x if adjacent and min(steps) >= 0 else contiguous(x)
-
-
-def check_operands(a: Any, b: Any) -> None:
-    """UsageError for operands of different types, and for shapes that can't be multiplied."""
-    if a.dtype != b.dtype:
-        raise UsageError(f"a is of {a.dtype} and b of {b.dtype}", hint="convert one of them")
-    if min(a.ndim, b.ndim) < 1 or a.shape[-1] != b.shape[max(0, b.ndim - 2)]:
-        shapes = f"{tuple(a.shape)} and {tuple(b.shape)}"
-        raise UsageError(f"matrices of shapes {shapes} can't be multiplied")
-
-
-def check_added(**arrays: Any) -> None:
-    """UsageError for arrays that can't be added to sums: of bools, and of types without bytes."""
-    for name, array in arrays.items():
-        if array is not None and (kind := element_type(array.dtype)).bits % 8:
-            raise UsageError(f"{name} is of {kind.long_name}", hint="convert it, as to float32")
-
-
-def check_activation(activation: str | None) -> None:
-    """UsageError for an activation that is not known."""
-    if activation not in (None, *ACTIVATIONS):
-        known = ", ".join(ACTIVATIONS)
-        raise UsageError(f"activation is {quoted(activation)}", hint=f"the activations are {known}")
-
-
-def result_type(a: Any, out_dtype: Any) -> ElementType:
-    """The type of results: `out_dtype`, of NumPy or torch, or the usual one for operands like a.
-    UsageError for a type without whole bytes."""
-    if out_dtype is not None:
-        found = element_type(out_dtype)
-        if found.bits % 8:
-            raise UsageError(f"results can't be of {found.long_name}")
-        return found
-    usual = element_type(a.dtype)
-    if usual.bits != 8:
-        return usual
-    return ELEMENT_TYPES["f32" if usual.kind == "float" else "i32"]
-
-
-def _matrices(a: Any, b: Any) -> tuple[Any, Any]:
-    """The operands, a row and a column of which may have one dimension, with two and more."""
-    return a[None] if a.ndim == 1 else a, b[:, None] if b.ndim == 1 else b
-
-
-def _leading(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
-    import numpy as np
-
-    try:
-        return np.broadcast_shapes(tuple(a), tuple(b))
-    except ValueError:
-        raise UsageError(f"batches of {tuple(a)} and {tuple(b)} can't be multiplied") from None
 
 
 def _save(ctx: Any, inputs: Any, keyword_only_inputs: Any, output: Any) -> None:
@@ -222,7 +171,7 @@ def _(ctx: Any, gradient: Any) -> Any:
     gradient = gradient.to(a.dtype)
     gradient = gradient.unsqueeze(-1) if b.ndim == 1 else gradient
     gradient = gradient.unsqueeze(-2) if a.ndim == 1 else gradient
-    left, right = _matrices(a, b)
+    left, right = as_matrices(a, b)
     scaled = {name: options[name] for name in ("alpha", "tf32")}
     if for_a:
         of_a = matmul(gradient, right.mT, **scaled).sum_to_size(left.shape).reshape(a.shape)
@@ -231,20 +180,3 @@ def _(ctx: Any, gradient: Any) -> Any:
             left, gradient = left.flatten(0, -2), gradient.flatten(0, -2)
         of_b = matmul(left.mT, gradient, **scaled).sum_to_size(right.shape).reshape(b.shape)
     return of_a, of_b, of_bias, of_c
-
-
-def wide(x: Any) -> Any:
-    """The type of sums of products of a torch tensor."""
-    import torch
-
-    return torch.promote_types(x.dtype, torch.float32)
-
-
-def before(activation: str, gradient: Any, x: Any) -> Any:
-    """The gradient of x, from that of activation(x), in x's type."""
-    from torch.ops import aten
-
-    gradient = gradient.to(x.dtype)
-    if activation == "relu":
-        return gradient * (x > 0)
-    return {"gelu": aten.gelu_backward, "silu": aten.silu_backward}[activation](gradient, x)

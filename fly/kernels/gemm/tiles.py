@@ -1,12 +1,5 @@
 """Products of tiles in a kernel: each block multiplies tiles of A and B in LDS, and loads the next
-ones while it does.
-
-Tiles lie in LDS by rows along K, whatever the matrices are in memory, in two stages. So that lanes
-use different banks, rows of 64 bytes have their groups of 16 bytes permuted, and between rows of
-128 bytes are gaps.
-
-A product is computed as Cᵀ = Bᵀ·Aᵀ. A lane of a matrix instruction has several adjacent values of a
-column, which become adjacent values of a row of C.
+ones while it does. `tiled_products` says how tiles lie there, and what multiplies them.
 """
 
 from __future__ import annotations
@@ -17,86 +10,20 @@ from fly_trace.values.dtypes import EVERY
 
 import fly.expr as fx
 from fly.kernels.gemm.movers import Mover
-from fly.kernels.gemm.plans import STAGES, WIDEST, Access, Plan, Unit
-
-SWIZZLED = 64  # bytes of rows in LDS whose groups are permuted; longer ones have gaps
-ONES = 0x7F7F7F7F  # four scales of 1, by exponents of E8M0
-
-
-def tiled_product(unit: Unit) -> Any:
-    """The product of a block's threads, an fx.TiledMma: two waves along M, two along N."""
-    dtype, sums = EVERY[unit.element], EVERY[unit.sum]
-    if unit.kind == "FMA":
-        across = unit.threads // 16
-        return fx.make_tiled_mma(
-            fx.make_mma_atom(fx.UniversalFMA(dtype)),
-            fx.make_layout((16, across, 1), (1, 16, 0)),
-            fx.make_tile(None, None, unit.wide),
-        )
-    shape = (unit.edge, unit.edge, unit.k)
-    if unit.kind == "scaled MFMA":
-        atom = fx.make_mma_atom(fx.rocdl.cdna4.MFMA_Scale(*shape, dtype))
-    elif unit.kind == "MFMA":
-        atom = fx.make_mma_atom(fx.rocdl.MFMA(*shape, dtype, sums))
-    else:
-        signs = {"sign_a": True, "sign_b": True} if dtype.kind == "int" else {}
-        atom = fx.make_mma_atom(fx.rocdl.WMMA(*shape, dtype, sums, **signs))
-    waves = fx.make_layout((2, 2, 1), (1, 2, 0))
-    run, wide = unit.run, unit.wide
-    if run >= wide:
-        return fx.make_tiled_mma(atom, waves)
-    # Consecutive products, and the runs of one, use the values that a lane reads at a time.
-    groups = max(1, unit.k // (unit.parts * wide))
-    order = fx.make_layout(
-        (run, unit.parts, wide // run, groups), (1, wide, run, wide * unit.parts)
-    )
-    return fx.make_tiled_mma(atom, waves, fx.make_tile(None, None, order))
-
-
-def shared_tiles(unit: Unit, rows: int) -> Any:
-    """Tiles in LDS: (rows, columns, stages)."""
-    dtype, group = EVERY[unit.element], unit.wide
-    if unit.row > SWIZZLED:
-        # Rows r, r + edge, … follow each other, and a gap follows them, so that the rows that a
-        # wave reads at once are in different banks; what it reads next is at constant distances.
-        stage = rows // unit.edge * unit.depth
-        spread = STAGES * stage + group * max(1, unit.parts // 2)
-        layout = fx.make_layout(
-            ((unit.edge, rows // unit.edge), unit.depth, STAGES),
-            ((spread, unit.depth), 1, stage),
-        )
-        return _shared(dtype, unit.edge * spread).view(layout)
-    order = fx.make_ordered_layout((rows, unit.depth, STAGES), (1, 0, 2))
-    swizzle = fx.static(fx.SwizzleType.get(2, group.bit_length() - 1, 3))
-    return _shared(dtype, fx.size(order)).view(fx.make_composed_layout(swizzle, order))
-
-
-def _shared(dtype: Any, count: int) -> Any:
-    return fx.SharedAllocator().allocate(fx.Array[dtype, count, WIDEST]).peek()
+from fly.kernels.gemm.plans import Access, Plan
+from fly.kernels.gemm.tiled_products import (
+    all_loaded,
+    multiply,
+    products_first,
+    shared_tiles,
+    zeros,
+)
 
 
 def tile_end(extent: Any, first: Any, size: int) -> Any:
     """The end of a tile that begins within an extent: the extent, unless it is known to be whole
     tiles. Nothing is then tested at the end."""
     return first + size if isinstance(extent, int) and extent % size == 0 else extent
-
-
-def multiply(unit: Unit, product: Any, c: Any, a: Any, b: Any) -> None:
-    """Adds the product of two fragments to the sums."""
-    scales = {"scale_a": ONES, "scale_b": ONES} if unit.kind == "scaled MFMA" else {}
-    fx.gemm(product, c, a, b, c, **scales)
-
-
-def products_first(unit: Unit) -> None:
-    """Keeps LLVM from moving what follows, which waits for loads, before products."""
-    if "MFMA" in unit.kind:
-        fx.rocdl.sched_barrier(0)
-
-
-def all_loaded(unit: Unit) -> None:
-    """Waits for all loads once, instead of for each before it is stored."""
-    if "MFMA" in unit.kind:
-        fx.rocdl.s_waitcnt(vmcnt=0)
 
 
 class Part(NamedTuple):
@@ -205,10 +132,7 @@ class Tiles:
     def sum(self, first: Any, last: Any) -> Any:
         """Returns the sums of the products of tiles `first` to `last`, of which there is one at
         least, as a fragment of Cᵀ."""
-        shape = fx.make_identity_layout((self.plan.columns, self.plan.rows))
-        own = self.product.get_slice(fx.thread_idx.x).partition_C(fx.make_view((0, 0), shape))
-        c = fx.make_fragment_like(own, EVERY[self.plan.unit.sum])
-        c.fill(0)
+        c = zeros(self.plan, self.product)
         self.load(first)
         self.store(0)
         fx.barrier()

@@ -378,3 +378,116 @@ def test_what_is_refused():
         coop.BlockExchange[(fx.Int32, fx.Int32), 64, 1]
     with pytest.raises(TypeError, match="elements of BlockLoad are numbers here"):
         coop.BlockLoad[fx.Vector, 64, 1]
+
+
+def ranks_of(digits: np.ndarray, descending: bool) -> np.ndarray:
+    """The place of each digit in a stable sort."""
+    order = np.argsort(-digits if descending else digits, kind="stable")
+    found = np.empty(len(digits), np.int32)
+    found[order] = np.arange(len(digits))
+    return found
+
+
+def in_waves(values: np.ndarray, count: int, lanes: int) -> np.ndarray:
+    """What is in warp-striped order, for each thread's items: or back, with the numbers swapped."""
+    return values.reshape(-1, count, lanes).swapaxes(1, 2).reshape(-1)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("policy", ["BASIC", "MATCH", "EARLY_COUNTS"])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("bits", [(0, 3), (4, 12), (0, None), (5, 5)])
+def test_radix_ranks(policy: str, descending: bool, bits: Any, lanes: int):
+    count = 3
+    chosen = coop.BlockRadixRankAlgorithm[policy]
+    kind = coop.BlockRadixRank[fx.Int32, THREADS, count, chosen]
+    given = integers(count, -40, 40)
+    begin, end = bits
+    size = (32 if end is None else end) - begin
+
+    def work(storage: Any, x: Any) -> Any:
+        named = {"begin_bit": begin, "end_bit": end, "descending": descending}
+        if size > 8:
+            return kind(x, storage=storage, **named)
+        ranks, offsets = kind(x, storage=storage, with_prefix=True, **named)
+        first = offsets[0] if 1 << size <= THREADS else offsets[1]
+        return ranks, x * 0 + first
+
+    results = 1 if size > 8 else 2
+    made = on_tile(work, given, results=results, each=count, storage=kind.SharedStorage)
+    made = made.reshape(results, -1)
+    digits = (given.astype(np.uint32).astype(np.int64) >> begin) & ((1 << size) - 1)
+    if policy == "BASIC":
+        wanted = ranks_of(digits, descending)
+    else:
+        wanted = ranks_of(digits.reshape(-1, lanes, count).swapaxes(1, 2).reshape(-1), descending)
+        wanted = in_waves(wanted, count, lanes)
+    np.testing.assert_array_equal(made[0], wanted)
+    if results == 2:
+        each = -(-(1 << size) // THREADS)
+        place = (np.arange(THREADS) * each + each - 1) % (1 << size)
+        less = digits[None, :] > place[:, None] if descending else digits[None] < place[:, None]
+        np.testing.assert_array_equal(made[1].reshape(-1, count)[:, 0], less.sum(axis=1))
+
+
+@pytest.mark.heavy
+def test_counts_of_digits(lanes: int):
+    kind = coop.BlockRadixRank.with_radix_bits(9)[
+        fx.Float32, THREADS, 2, coop.BlockRadixRankAlgorithm.MATCH
+    ]
+    assert kind.configured_radix_bits == 9
+    given = integers(2, 0, 400)
+
+    def work(storage: Any, x: Any) -> Any:
+        told: list[Any] = []
+        named = {"digit_extractor": lambda key: key.to(fx.Int32), "radix_bits": 9}
+        values = fx.Vector.from_elements([x[0].to(fx.Float32), x[1].to(fx.Float32)])
+        ranks = kind.rank(values, storage=storage, count_callback=told.append, **named)
+        (counts,) = told
+        first = fx.Vector.from_elements([counts[0], counts[1]])
+        return ranks, first, fx.Vector.from_elements([counts[2], counts[3]])
+
+    made = on_tile(work, given, results=3, each=2, storage=kind.SharedStorage)
+    wanted = ranks_of(given.reshape(-1, lanes, 2).swapaxes(1, 2).reshape(-1), False)
+    np.testing.assert_array_equal(made[0], in_waves(wanted, 2, lanes))
+    counts = np.concatenate([made[1].reshape(-1, 2), made[2].reshape(-1, 2)], axis=1).reshape(-1)
+    np.testing.assert_array_equal(counts, np.bincount(given, minlength=512))
+
+
+def test_counts_of_each_pass():
+    kind = coop.BlockRadixRank[fx.Uint8, THREADS, 1, coop.BlockRadixRankAlgorithm.MATCH]
+    given = integers(1, 0, 256, np.uint8)
+
+    def work(storage: Any, x: Any) -> Any:
+        told: list[Any] = []
+        ranks = kind(
+            x, storage=storage, begin_bit=0, end_bit=8, radix_bits=4, count_callback=told.append
+        )
+        low, high = told
+        return ranks, low[0], high[0]
+
+    made = on_tile(work, given, results=3, storage=kind.SharedStorage)
+    np.testing.assert_array_equal(made[0], ranks_of(given.astype(np.int64), False))
+    for found, digits in ((made[1], given & 15), (made[2], given >> 4)):
+        np.testing.assert_array_equal(found, np.bincount(digits, minlength=THREADS))
+
+
+@pytest.mark.parametrize(
+    ("named", "kind", "said"),
+    [
+        ({"radix_bits": 9}, ValueError, "from 1 to 8, got 9"),
+        ({"digit_extractor": lambda key: key}, ValueError, "needs radix_bits="),
+        ({"end_bit": 33}, ValueError, "bits 0 to 33 of keys of 32 bits"),
+        ({"count_callback": print, "end_bit": 4}, ValueError, "the MATCH policies only"),
+        ({"with_prefix": True}, ValueError, "with_radix_bits"),
+        ({"with_prefix": True, "end_bit": 8, "radix_bits": 4}, ValueError, "for one digit"),
+        ({"digit_extractor": lambda key: 4, "radix_bits": 2}, ValueError, "more than 2 bits"),
+    ],
+)
+def test_mistakes_with_ranks(named: Any, kind: type, said: str):
+    ranks = coop.BlockRadixRank[fx.Int32, THREADS, 1]
+    with pytest.raises(kind, match=said):
+        on_tile(
+            lambda storage, x: ranks(x, storage=storage, **named), integers(1),
+            storage=ranks.SharedStorage,
+        )  # fmt: skip

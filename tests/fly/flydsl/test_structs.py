@@ -303,3 +303,56 @@ def test_empty_takes_no_memory(wide: bool, static: bool):
     np.testing.assert_array_equal(y[:, 1], 2 * x[::-1] if wide else 0 * x)
     np.testing.assert_array_equal(y[:, 2], 80 if wide else 36)  # bytes
     assert (dsl_size_of(fx.Empty), dsl_align_of(fx.Empty), fx.Empty()) == (0, 1, fx.Empty())
+
+
+def test_arrays_of_structs():
+    """Each group of eight threads has an element of its own, with an array and a pair."""
+    kind = fx.Struct["items" : fx.Array[fx.Int32, 8], "pair":Pair]
+    many = fx.Array[kind, 8]
+    assert (dsl_size_of(many), dsl_align_of(many)) == (8 * 40, 4)
+    assert dsl_size_of(fx.Array[fx.Empty, 3]) == 0
+
+    @flyc.kernel(known_block_size=[64, 1, 1])
+    def kernel(Out: fx.Tensor):
+        tid = fx.thread_idx.x
+        allocator = fx.SharedAllocator()
+        groups = allocator.allocate(many).peek()
+        assert allocator.allocate(fx.Array[fx.Empty, 8]).peek()[tid // 8] == fx.Empty()
+        pairs = allocator.allocate(fx.Array[Pair, 64]).peek()
+        own = groups[tid // 8]
+        own.items[tid % 8] = tid
+        pairs[tid] = Pair(tid * 2, fx.Float32(tid))
+        fx.barrier()
+        other = pairs[63 - tid]
+        Out[tid] = own.items[7 - tid % 8] * 1000 + other.left + fx.Int32(other.right)
+
+    @flyc.jit
+    def launch(Out: fx.Tensor):
+        kernel(Out).launch(grid=(1, 1, 1), block=(64, 1, 1))
+
+    out, tid = np.zeros(64, np.int32), np.arange(64)
+    launch(out)
+    expected = (tid // 8 * 8 + 7 - tid % 8) * 1000 + (63 - tid) * 3
+    np.testing.assert_array_equal(out, expected)
+
+
+@pytest.mark.parametrize(
+    ("make", "kind", "said"),
+    [
+        (lambda: fx.Array[Pair, 4, 6], ValueError, "no multiple of 4"),
+        (lambda: fx.Array[int, 4], TypeError, "not Storable"),
+    ],
+)
+def test_arrays_that_cannot_be(make: Any, kind: type, said: str):
+    with pytest.raises(kind, match=said):
+        make()
+
+
+def test_questions():
+    assert fx.is_struct_type(Pair)
+    assert not fx.is_struct_type(Either)
+    assert fx.is_composite_type(Either)
+    assert not fx.is_composite_type(fx.Int32)
+    assert fx.is_specializable_struct_type(Nested)
+    assert fx.is_specializable_struct_type(fx.Align[Nested, 16])
+    assert not fx.is_specializable_struct_type(Pair)

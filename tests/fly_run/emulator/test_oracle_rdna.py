@@ -71,7 +71,8 @@ ABSENT = {
         for name in ("cond_sub_u32", "sub_clamp_u32", "min_num_f32", "max_num_f32")
     }
     | {"global_atomic_pk_add_f16", "global_atomic_pk_add_bf16", "buffer_atomic_pk_add_bf16"}
-    | {"flat_atomic_csub_u32"},
+    | {"flat_atomic_csub_u32", "ds_bpermute_fi_b32"}
+    | {f"{space}_{way}_block" for space in ("global", "scratch") for way in ("load", "store")},
     # …and gfx1201 has no compare with a constant answer, nor a scalar one with a constant operand.
     "gfx1201": COMMON
     | {f"v_{cmp}_{c}_{t}" for cmp in ("cmp", "cmpx") for c in "ft" for t in TYPES}

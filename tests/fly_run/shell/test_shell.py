@@ -293,6 +293,16 @@ PARAMETERS = "A: f32[n], read, B: f32[n], read, C: f32[n], written"
             ["--grid requires --kernel: a host program defines its own sizes"],
         ),
         (
+            ("add.hsaco", *GOOD, "C=c.npy", "--cluster", "2"),
+            2,
+            ["--cluster requires --kernel: a host program defines its own sizes"],
+        ),
+        (
+            ("bare.hsaco", "--kernel", "add", "--block", "64", "--cluster", "2,1,1,1", "a.npy"),
+            2,
+            ["--cluster 2,1,1,1: expected one to three integers, as in 4 or 16,16"],
+        ),
+        (
             ("bare.hsaco", *GOOD),
             2,
             [

@@ -13,13 +13,22 @@ from dataclasses import replace
 import numpy as np
 
 from oracle.matrix import rdna_wmma
-from oracle.memory import rdna_memory
+from oracle.memory import rdna_memory, rdna_registers
 from oracle.program import rdna_names
 from oracle.program.text import Instruction, Operand, parse
 from oracle.scalar import rdna_salu
 from oracle.scalar.scalar import SAVE_EXEC
 from oracle.state.waves import EXEC, VCC, Waves
-from oracle.vector import cdna5_convert, cdna5_valu, rdna_dots, rdna_lanes, rdna_valu, valu, vector
+from oracle.vector import (
+    cdna5_convert,
+    cdna5_valu,
+    rdna_dots,
+    rdna_lanes,
+    rdna_valu,
+    relative,
+    valu,
+    vector,
+)
 
 Step = Callable[[Waves], None]
 
@@ -59,7 +68,7 @@ def build(ins: Instruction, mode: int, target: str) -> Step | None:
         return step
     if step := rdna_wmma.build(ins, target) or rdna_dots.build(ins, target):
         return step
-    for module in (rdna_salu, rdna_lanes, rdna_memory):
+    for module in (rdna_salu, rdna_lanes, rdna_memory, rdna_registers, relative):
         if step := module.build(ins):
             return step
     if name in rdna_valu.TABLE:

@@ -18,6 +18,7 @@ from oracle.probes.try_cdna5 import alone
 from oracle.probes.try_cdna5_memory import addresses
 from oracle.probes.try_memory import ALL, SOME, buffers, memory, scalar_loads
 from oracle.probes.try_rdna_more import atomics, short_floats, two_scalars
+from oracle.probes.try_rdna_rare import rare
 from oracle.probes.try_small import dots
 from oracle.probes.try_vector import REGISTERS, masks, packed, scalar_mixtures, vector, width
 from oracle.program.rdna_names import of_rdna
@@ -269,6 +270,10 @@ def _packed(target: str) -> list[Probe]:
             masks = "" if "dpp8" in move else " row_mask:0xf bank_mask:0xe"
             text = f"{name}_e64_dpp v8, -v2, v4, v6 op_sel:[0,0,1,1] {move}{masks}"
             probes.append(Probe(text, (kind,) * 3, result))
+            for signs in ("", " neg_lo:[1,0,0] neg_hi:[0,1,0]"):
+                text = f"v_dot2_f32_{form}_e64_dpp v8, v2, v4, v6{signs} {move}{masks}"
+                odd = "odd16" if form == "f16" else "oddbrain16"
+                probes.append(Probe(text, (odd, odd, "f32"), "f32"))
     return probes
 
 
@@ -413,6 +418,7 @@ FAMILIES = {
     "scalar_loads": _narrow,
     "buffers": _buffers,
     "scratch": scratch,
+    "rare": rare,
 }
 
 
@@ -421,7 +427,7 @@ def subject(probe: Probe, target: str) -> str:
     if "::" in probe.text:
         return " ".join(half.split()[0] for half in probe.text.split("::"))
     name = instructions.subject(probe)
-    if scratch_ := re.findall(r"scratch_\w+", probe.text):
+    if not probe.about and (scratch_ := re.findall(r"scratch_\w+", probe.text)):
         name = scratch_[1]  # the first one is preparation
     return of_rdna(re.sub(r"_e64$", "", name), target)
 

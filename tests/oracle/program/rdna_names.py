@@ -51,6 +51,8 @@ DS = {
     "load": "read",
     "store_2addr_stride64": "write2st64",
     "store_2addr": "write2",
+    "storexchg_2addr_stride64_rtn": "wrxchg2st64_rtn",
+    "storexchg_2addr_rtn": "wrxchg2_rtn",
     "storexchg_rtn": "wrxchg_rtn",
     "store": "write",
 }

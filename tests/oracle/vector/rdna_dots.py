@@ -114,6 +114,7 @@ def _floats(ins: Instruction, form: str, target: str, dual: bool) -> Callable[[W
         ins.modifiers.get(name, [low] * 3) for name, low in (("op_sel", 0), ("op_sel_hi", 1))
     ]
     signs = [ins.modifiers.get(name, [0] * 3) for name in ("neg_lo", "neg_hi")]
+    move = crosslane.dpp(ins) if ins.encoding.endswith("dpp") else None
 
     def word(w: Waves, operand: Operand) -> np.ndarray:
         real = operand.kind == "float"
@@ -128,6 +129,8 @@ def _floats(ins: Instruction, form: str, target: str, dual: bool) -> Callable[[W
     def factors(w: Waves, number: int) -> np.ndarray:
         raw = word(w, ins.operands[1 + number])
         raw = np.broadcast_to(raw, (w.n, 64))
+        if move is not None and number == 0:
+            raw = move.fetch(w, raw)
         halves = [
             raw >> np.uint32(16 * select[number]) & np.uint32(0xFFFF)
             ^ np.uint32(sign[number] << 15)
@@ -142,6 +145,6 @@ def _floats(ins: Instruction, form: str, target: str, dual: bool) -> Callable[[W
         if ins.modifiers.get("clamp"):
             value = result.view(np.float32)
             result = np.where(value > 0, np.minimum(value, 1), 0).astype(np.float32).view(np.uint32)
-        w.put_v32(w.first(ins.operands[0]), result, w.active())
+        w.put_v32(w.first(ins.operands[0]), result, move.written(w) if move else w.active())
 
     return step

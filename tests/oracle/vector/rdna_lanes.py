@@ -47,6 +47,14 @@ def _move(w: Waves, ins: Instruction, source: np.ndarray) -> None:
     w.put_v32(w.first(ins.operands[0]), value, active if zero else active & (readable != 0))
 
 
+def _pull_any(w: Waves, ins: Instruction) -> None:
+    """gfx12 DS_BPERMUTE_FI: DS_BPERMUTE that reads inactive lanes as well."""
+    address = w.read(ins.operands[1], 32) + u32(ins.modifiers.get("offset", 0))
+    lane = (address // u32(4) % u32(w.lanes)).astype(np.intp)
+    data = np.broadcast_to(w.read(ins.operands[2], 32), (w.n, LANE.size))
+    w.put_v32(w.first(ins.operands[0]), np.take_along_axis(data, lane, axis=1), w.active())
+
+
 def _swap_halves(w: Waves, ins: Instruction) -> None:
     """V_PERMLANE64 does nothing in a wave of 32 lanes."""
     if w.lanes == 32:
@@ -61,4 +69,5 @@ STEPS = {
     "v_permlane16_var_b32": _permute_rows_by_lane,
     "v_permlanex16_var_b32": _permute_rows_by_lane,
     "v_permlane64_b32": _swap_halves,
+    "ds_bpermute_fi_b32": _pull_any,
 }

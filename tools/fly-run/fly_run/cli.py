@@ -51,6 +51,10 @@ def command(
         str | None,
         typer.Option(metavar="X[,Y[,Z]]", help="Work items per workgroup, for --kernel."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="X[,Y[,Z]]", help="Workgroups of a cluster, for --kernel."),
+    ] = None,
     lds: Annotated[
         int | None, typer.Option(metavar="BYTES", help="Bytes of dynamic LDS, for --kernel. [0]")
     ] = None,
@@ -145,6 +149,7 @@ def command(
             kernel=kernel,
             grid=grid,
             block=block,
+            cluster=cluster,
             lds=lds,
             max_instructions=max_instructions,
             threads=threads,

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from fly_dialect.types import PtrSpec
 from fly_trace.backends.amd import rocdl as _language
 from fly_trace.backends.amd import scheduling
-from fly_trace.backends.amd.scheduling import emit
+from fly_trace.backends.amd.scheduling import asyncmark, emit
 from fly_trace.core import tracing
 from fly_trace.gpu.immediates import number
 from fly_trace.layouts.layouts import get_layout
@@ -16,6 +16,9 @@ from fly_trace.memory.pointers import Pointer
 from fly_trace.memory.view_construction import get_iter, make_view
 from fly_trace.values.dtypes import I16, I32, I64, DType
 
+from fly.flydsl._mlir import ir
+from fly.flydsl._mlir.dialects import llvm
+from fly.flydsl.numbers.operators import typed
 from fly.flydsl.numbers.raw import lift
 from fly.flydsl.numbers.types import dtype_of
 
@@ -27,6 +30,7 @@ __all__ = [
     "BufferAtomicMin",
     "BufferAtomicPkAdd",
     "BufferCopyLDS64b",
+    "asyncmark",
     "get_buffer_rsrc",
     "make_buffer_ptr",
     "make_buffer_tensor",
@@ -34,6 +38,7 @@ __all__ = [
     "mask_dswr",
     "mask_mfma",
     "mask_vmem_rd",
+    "s_buffer_load",
     "s_waitcnt",
     "sched_barrier",
     "sched_group_barrier",
@@ -154,3 +159,23 @@ def get_buffer_rsrc(ptr: Any) -> Any:
     builder = tracing.kernel("fx.rocdl.get_buffer_rsrc")
     kind = builder.type("!llvm.ptr<8>")
     return lift(builder.op("fly_rocdl.get_buffer_rsrc", [kind], [ptr.value(builder)]).results[0])
+
+
+def s_buffer_load(ptr: Any, offset: Any, *, count: int = 1, cache_modifier: int = 0) -> Any:
+    """One i32, or a vector of four, from `offset` i32 on behind a buffer pointer, by a scalar load.
+    The offset is the same in all lanes of a wave."""
+    if type(count) is not int or count not in (1, 4):
+        raise ValueError(f"s_buffer_load loads 1 or 4 dwords, not {count!r}")
+    if not isinstance(ptr, Pointer):
+        raise TypeError(f"s_buffer_load takes a buffer pointer, not {tracing.describe(ptr)}")
+    if ptr.spec.space != BUFFER:
+        raise ValueError("s_buffer_load takes a pointer of make_buffer_ptr or make_buffer_tensor")
+    word = ir.IntegerType.get_signless(32)
+    kind = word if count == 1 else ir.VectorType.get([count], word)
+    whole = llvm.ptrtoint(ir.IntegerType.get_signless(128), get_buffer_rsrc(ptr))
+    resource = llvm.bitcast(ir.VectorType.get([4], word), whole)
+    operands = [resource, I32(offset) * 4, I32(cache_modifier)]
+    name = "i32" if count == 1 else f"v{count}i32"
+    return typed(
+        lift(llvm.call_intrinsic(kind, f"llvm.amdgcn.s.buffer.load.{name}", operands, [], []))
+    )

@@ -38,6 +38,12 @@ from fly.flydsl.extension.coop.block import (
     BlockMergeSortAlgorithm as BlockMergeSortAlgorithm,
 )
 from fly.flydsl.extension.coop.block import (
+    BlockRadixRank as BlockRadixRank,
+)
+from fly.flydsl.extension.coop.block import (
+    BlockRadixRankAlgorithm as BlockRadixRankAlgorithm,
+)
+from fly.flydsl.extension.coop.block import (
     BlockRadixSort as BlockRadixSort,
 )
 from fly.flydsl.extension.coop.block import (
@@ -75,17 +81,46 @@ from fly.flydsl.extension.coop.block import (
 )
 from fly.flydsl.extension.coop.block import reduce as _block_reduce
 from fly.flydsl.extension.coop.block import scan as _block_scan
+from fly.flydsl.extension.coop.warp import (
+    WarpBitonicSort as WarpBitonicSort,
+)
+from fly.flydsl.extension.coop.warp import (
+    WarpExchange as WarpExchange,
+)
+from fly.flydsl.extension.coop.warp import (
+    WarpExchangeAlgorithm as WarpExchangeAlgorithm,
+)
+from fly.flydsl.extension.coop.warp import (
+    WarpLoad as WarpLoad,
+)
+from fly.flydsl.extension.coop.warp import (
+    WarpLoadAlgorithm as WarpLoadAlgorithm,
+)
+from fly.flydsl.extension.coop.warp import (
+    WarpMergeSort as WarpMergeSort,
+)
+from fly.flydsl.extension.coop.warp import (
+    WarpStore as WarpStore,
+)
+from fly.flydsl.extension.coop.warp import (
+    WarpStoreAlgorithm as WarpStoreAlgorithm,
+)
+from fly.flydsl.extension.coop.warp import batched as _batched
+from fly.flydsl.extension.coop.warp import classes as _classes
 from fly.flydsl.extension.coop.warp import reduce as _reduce
 from fly.flydsl.extension.coop.warp import scan as _scan
+from fly.flydsl.extension.coop.warp import sorts as _sorts
 
 __all__ = [*_warp.__all__, *_block.__all__]
 
+warp_bitonic_sort = _sorts.warp_bitonic_sort
 warp_broadcast = _reduce.warp_broadcast
 warp_head_segmented_reduce = _reduce.warp_head_segmented_reduce
+warp_merge_sort = _sorts.warp_merge_sort
 warp_tail_segmented_reduce = _reduce.warp_tail_segmented_reduce
-warp_reduce_batched = _reduce.warp_reduce_batched
-warp_reduce_batched_to_blocked = _reduce.warp_reduce_batched_to_blocked
-warp_reduce_batched_to_striped = _reduce.warp_reduce_batched_to_striped
+warp_reduce_batched = _batched.warp_reduce_batched
+warp_reduce_batched_to_blocked = _batched.warp_reduce_batched_to_blocked
+warp_reduce_batched_to_striped = _batched.warp_reduce_batched_to_striped
 warp_reduce = _reduce.warp_reduce
 warp_inclusive_scan = _scan.warp_inclusive_scan
 warp_exclusive_scan = _scan.warp_exclusive_scan
@@ -105,3 +140,21 @@ class BlockScan(_block_scan.BlockScan):
     """The block's scan with a wave's for any target."""
 
     warp_ops: Any = _WARP
+
+
+class WarpReduce(_classes.WarpReduce):
+    """The reduction of a group of lanes for any target."""
+
+    functions = __name__
+
+
+class WarpScan(_classes.WarpScan):
+    """The scan of a group of lanes for any target."""
+
+    functions = __name__
+
+
+class WarpReduceBatched(_classes.WarpReduceBatched):
+    """The reduction of several values of each lane for any target."""
+
+    functions = __name__

@@ -12,7 +12,8 @@ import fly.expr as fx
 from fly.kernels.gemm.batched_gemm import Left, Right
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.plans import Plan
-from fly.kernels.gemm.tiles import Part, Tiles, products_first, tiled_product
+from fly.kernels.gemm.tiled_products import products_first, tiled_product
+from fly.kernels.gemm.tiles import Part, Tiles
 
 BLOCK = 128  # elements of K, and columns of B, that share a scale
 

@@ -7,18 +7,19 @@ from typing import Any
 
 from fly_common.errors import UsageError
 
-from fly.kernels.arrays import FLOATS, check_types, contiguous, filled
+from fly.kernels.arrays import FLOATS, check_types, filled
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.matrix_product import (
+from fly.kernels.gemm.operands import (
     as_operand,
     check_activation,
     check_operands,
     result_type,
+    with_bias,
 )
-from fly.kernels.gemm.plans import WIDEST, access, plan
+from fly.kernels.gemm.plans import WIDEST, plan
 from fly.kernels.gemm.scaled.scaled_gemm import BLOCK, scaled_gemm
 from fly.kernels.gemm.scaled.scaled_warpgroup_gemm import scaled_warpgroup_gemm
-from fly.kernels.gemm.warpgroup_plans import RESULTS, multiplies, readable, scaled_plan
+from fly.kernels.gemm.warpgroups.warpgroup_choices import RESULTS, multiplies, readable, scaled_plan
 from fly.kernels.operators import operator
 from fly.kernels.quantization import FORMATS
 
@@ -82,7 +83,6 @@ def scaled_matmul(
     epilogue = Epilogue(
         out.name,
         math.gcd(WIDEST, n),
-        bias=bias is not None,
         activation=activation or "",
     )
     if b.shape[0] == 0:  # no scales, and sums of nothing
@@ -90,9 +90,7 @@ def scaled_matmul(
         scale_a, scale_b = (filled(scale_a, (*one, 1), 0.0) for one in (shape, (1,)))
     m = math.prod(shape)
     left, scale_a = (x.reshape(1, m, x.shape[-1]) for x in (a, scale_a))
-    if bias is not None:
-        bias = contiguous(bias)
-        epilogue = epilogue.limited(access(bias[None, None], 2))
+    bias, epilogue = with_bias(epilogue, bias)
     left, right = as_operand(left), as_operand(b[None])
     given = scale_a, scale_b[None], scale_a if bias is None else bias
     if multiplies(left, right, epilogue, tf32=False):

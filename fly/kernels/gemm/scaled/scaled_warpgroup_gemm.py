@@ -16,13 +16,14 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.scaled.warp_scales import WarpScales
-from fly.kernels.gemm.warpgroup_gemm import FEW, MANY, maps, tiles
-from fly.kernels.gemm.warpgroup_operands import add_parts
-from fly.kernels.gemm.warpgroup_output import Output, chunks, products
-from fly.kernels.gemm.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
-from fly.kernels.gemm.warpgroup_schedule import Schedule
+from fly.kernels.gemm.warpgroups.warpgroup_gemm import FEW, MANY
+from fly.kernels.gemm.warpgroups.warpgroup_launches import multiplied, tiles
+from fly.kernels.gemm.warpgroups.warpgroup_output import Output, chunks, products
+from fly.kernels.gemm.warpgroups.warpgroup_plans import GROUPS, THREADS, WarpgroupPlan
+from fly.kernels.gemm.warpgroups.warpgroup_schedule import Schedule
 
 
 @fly.kernel
@@ -41,15 +42,16 @@ def scaled_warpgroup_gemm_kernel(
     plan: fx.Constexpr[WarpgroupPlan],
     epilogue: fx.Constexpr[Epilogue],
 ):
+    if plan.follows:
+        dependent.wait_for_previous()
+    if plan.precedes:
+        dependent.let_next_begin()
     element = EVERY[plan.element]
     tiles_a = fx.nvvm.SharedTiles(element, tiles(plan, plan.rows, True), plan.stages)
     tiles_b = fx.nvvm.SharedTiles(element, tiles(plan, plan.columns, True), plan.stages)
     buffers = fx.nvvm.SharedTiles(EVERY[plan.out], chunks(plan), 2 * GROUPS)
     ring = fx.nvvm.Pipeline(plan.stages, consumers=GROUPS)
     group, thread = fx.nvvm.warp_group_index(), fx.thread_idx.x % THREADS
-    if plan.dependent:  # what is above overlaps with the end of the launch before
-        fx.nvvm.griddepcontrol_launch_dependents()
-        fx.nvvm.griddepcontrol_wait()
     schedule = Schedule((batches, m, n, k), plan)
     number, end, stride = schedule.turns
     count = fx.Int32(0)  # of the ring's buffers so far
@@ -119,16 +121,5 @@ def scaled_warpgroup_gemm(
     epilogue: fx.Constexpr[Epilogue],
 ):
     """epilogue(A·B), where blocks of both have scales."""
-    batches, m, k, n = A.shape[0], A.shape[1], A.shape[2], B.shape[2]
-    whole = plan.splits == 1
-    C = fx.empty((batches * plan.splits, m, n), EVERY[plan.out])
-    target = fx.nvvm.tensor_map(C, chunks(plan)) if plan.tma_store else C
-    count = batches * plan.splits * fx.ceildiv(m, plan.rows) * fx.ceildiv(n, plan.columns)
-    own = epilogue if whole else Epilogue(plan.out, 1)
-    scaled_warpgroup_gemm_kernel(
-        *maps(A, B, plan), target, C, scale_a, scale_b, bias, batches, m, n, k, plan, own
-    ).launch(grid=fx.min(count, plan.blocks), block=(1 + GROUPS) * THREADS)
-    if whole:
-        return C
-    given = bias, bias, 1.0, 1.0, plan, epilogue, plan.dependent
-    return add_parts(C, (batches, m, n), *given)
+    kernel, given = scaled_warpgroup_gemm_kernel, (scale_a, scale_b, bias)
+    return multiplied(kernel, A, B, given, (bias, bias, 1.0, 1.0), plan, epilogue)

@@ -6,7 +6,7 @@ import math
 
 import fly.expr as fx
 from fly.kernels.gemm.scaled.scaled_gemm import BLOCK
-from fly.kernels.gemm.warpgroup_plans import GROUPS, ROWS, THREADS
+from fly.kernels.gemm.warpgroups.warpgroup_plans import GROUPS, ROWS, THREADS
 
 LANES, WARPS = 32, THREADS // 32
 LINES = ROWS // WARPS  # rows of C that a warp has

@@ -12,9 +12,10 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels import dependent
 from fly.kernels.gemm.epilogue import Epilogue
-from fly.kernels.gemm.warpgroup_operands import add_parts, operand
-from fly.kernels.gemm.warpgroup_schedule import banded
+from fly.kernels.gemm.warpgroups.warpgroup_operands import add_parts, operand
+from fly.kernels.gemm.warpgroups.warpgroup_schedule import banded
 from fly.kernels.gemm.warps.warp_operands import Matrices, Operand
 from fly.kernels.gemm.warps.warp_output import store, tiled_product
 from fly.kernels.gemm.warps.warp_plans import THREADS, WarpPlan
@@ -33,6 +34,10 @@ def warp_gemm_kernel(
     plan: fx.Constexpr[WarpPlan],
     epilogue: fx.Constexpr[Epilogue],
 ):
+    if plan.pad_a or plan.pad_b:
+        dependent.wait_for_previous()
+    if plan.splits > 1:
+        dependent.let_next_begin()
     m, k = A.shape[1], A.shape[2]
     part, number = fx.block_idx.y, fx.block_idx.x
     down, across = fx.ceildiv(m, plan.rows), fx.ceildiv(n, plan.columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fly.expr as fx
-from fly.kernels.gemm.warpgroup_plans import ROW
+from fly.kernels.gemm.warpgroups.warpgroup_plans import ROW
 from fly.kernels.gemm.warps.warp_plans import PIECE, THREADS
 
 ACROSS = ROW // PIECE  # threads that copy a row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from fly_trace.values.dtypes import EVERY
 
 import fly.expr as fx
-from fly.kernels.gemm.warpgroup_operands import element
+from fly.kernels.gemm.warpgroups.warpgroup_operands import element
 from fly.kernels.gemm.warps.warp_plans import PIECE, WARPS
 
 ROWS = 16  # of a matrix instruction, which are stored together

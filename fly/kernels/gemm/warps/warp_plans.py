@@ -12,7 +12,8 @@ from fly_numerics.element_types import ELEMENT_TYPES
 
 from fly.kernels.gemm.epilogue import Epilogue
 from fly.kernels.gemm.plans import element_type
-from fly.kernels.gemm.warpgroup_plans import ALIGNMENT, MOST_EXTENT, ROW, lines_of, operand_access
+from fly.kernels.gemm.warpgroups.warpgroup_choices import MOST_EXTENT, lines_of, operand_access
+from fly.kernels.gemm.warpgroups.warpgroup_plans import ALIGNMENT, ROW
 
 WARPS = (2, 4)  # of a block: above one another, and beside one another
 THREADS = 32 * WARPS[0] * WARPS[1]

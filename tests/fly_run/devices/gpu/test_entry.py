@@ -92,7 +92,7 @@ def test_a_kernel_that_waits_for_the_launch_before(add_program, other):
 
 
 def test_a_kernel_that_waits_on_a_driver_without_dependent_launches(add_program, monkeypatch):
-    monkeypatch.setattr(Cuda, "dependent_launch", lambda self: None)
+    monkeypatch.setattr(Cuda, "extended_launch", lambda self: None)
     case = Case(Cuda, add_program, dependent=True)
     case.gpu._current.context = case.own
     case.call()

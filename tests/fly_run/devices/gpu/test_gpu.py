@@ -202,7 +202,7 @@ def test_a_kernel_without_arguments_and_an_empty_grid(kind):
 def test_a_kernel_that_waits_for_the_launch_before(monkeypatch, there):
     gpu, device = opened(Cuda)
     if not there:
-        monkeypatch.setattr(Cuda, "dependent_launch", lambda self: None)
+        monkeypatch.setattr(Cuda, "extended_launch", lambda self: None)
     function = device.load(image(device)).function("add")
     function.interface = dataclasses.replace(function.interface, dependent=True)
     stream = device.stream()
@@ -214,6 +214,26 @@ def test_a_kernel_that_waits_for_the_launch_before(monkeypatch, there):
     assert launch.dependent is there
     assert (launch.grid, launch.block, launch.shared) == ((1, 1, 1), (size, 1, 1), 256)
     assert (launch.stream, launch.packed) == (stream.handle, packed)
+
+
+@pytest.mark.parametrize("dependent", [True, False])
+def test_clusters_that_the_launch_says(dependent):
+    gpu, device = opened(Cuda)
+    function = device.load(image(device)).function("none")
+    function.interface = dataclasses.replace(function.interface, dependent=dependent)
+    device.launch(function, (4, 2, 1), ONE, b"", cluster=(2, 1, 1))
+    (launch,) = gpu.launches
+    assert (launch.grid, launch.cluster, launch.dependent) == ((4, 2, 1), (2, 1, 1), dependent)
+
+
+@pytest.mark.parametrize("old", [True, False])
+def test_clusters_that_a_driver_can_not_be_told(monkeypatch, old):
+    gpu, device = opened(Cuda if old else Hip)
+    monkeypatch.setattr(Cuda, "extended_launch", lambda self: None)
+    function = device.load(image(device)).function("none")
+    with pytest.raises(UsageError, match="launches no clusters that a kernel does not say"):
+        device.launch(function, (4, 1, 1), ONE, b"", cluster=(2, 1, 1))
+    assert not gpu.launches
 
 
 def test_much_shared_memory_is_asked_for_once():

@@ -102,6 +102,20 @@ def test_conflicts_private_memory_and_atomics_are_told_apart() -> None:
     assert found["lds_bytes"] == 64 * 32 * 4
 
 
+@pytest.mark.parametrize("way", ["TID * 8", "TID", "TID * 8 - 512"])
+def test_lines_of_offsets_to_a_base_in_scalar_registers(way: str) -> None:
+    """On gfx1250 they are signed, and may count elements. 32 lanes touch eight lines of 128 bytes
+    if they are 32 bytes apart, and one if they follow each other."""
+    source = f"kernel void k(global int *a) {{ (a + 512)[{way}] = 7; }}"
+    code = compile_opencl(source, "gfx1250", "-O3")
+    a = np.zeros(1024, "i4")
+    found = statistics(code, [a], 1, 32)["memory"]["global"]
+    lines = 1 if way == "TID" else 8
+    start = 0 if "-" in way else 512
+    assert (a[start : start + 256 : 1 if way == "TID" else 8][:32] == 7).all()
+    assert found == {"store": {"bytes": 128, "lines": lines, "ideal_lines": 1}}
+
+
 def test_accesses_that_no_model_covers_are_told() -> None:
     """Loads that go to LDS by themselves: counted as instructions, not in the figures of memory."""
     one = Instruction(0x100, 8, "global_load_lds_dword", (), {}, None, "global_load_lds_dword …")

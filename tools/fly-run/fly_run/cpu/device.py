@@ -149,10 +149,12 @@ class Cpu:
         packed: bytes,
         shared: int = 0,
         stream: Stream | None = None,
+        cluster: Triple | None = None,
     ) -> None:
         """See Device. Raises Fault for an error of the kernel."""
         assert isinstance(function, Kernel)
-        self._check(function, grid, block, shared)
+        cluster = function.interface.cluster or cluster or (1, 1, 1)
+        self._check(function, grid, block, shared, cluster)
         if 0 in grid:
             return
         size = function.interface.argument_bytes
@@ -163,14 +165,15 @@ class Cpu:
         packed = packed.ljust(size, b"\0")
         with self._busy:
             self._launches += 1
-            given = (function, grid, block, packed, shared, self._buffers(), self._launches)
-            Launch(*given, self.options).run()
+            given = (function, grid, block, cluster, packed, shared)
+            Launch(*given, self._buffers(), self._launches, self.options).run()
 
-    def _check(self, function: Kernel, grid: Triple, block: Triple, shared: int) -> None:
+    def _check(
+        self, function: Kernel, grid: Triple, block: Triple, shared: int, cluster: Triple
+    ) -> None:
         threads = block[0] * block[1] * block[2]
         if min(block) < 1 or threads > state.MOST_THREADS or min(grid) < 0:
             raise UsageError(f"grid {grid} of blocks {block} can't be launched")
-        cluster = function.interface.cluster or (1, 1, 1)
         if any(count % each for count, each in zip(grid, cluster, strict=True)):
             raise UsageError(f"grid {grid} is not made of whole clusters of {cluster} blocks")
         most = registry.find(self.target).lds

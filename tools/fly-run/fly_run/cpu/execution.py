@@ -34,11 +34,13 @@ Triple = tuple[int, int, int]
 
 @dataclass
 class Launch:
-    """A launch of `kernel`. `buffers` is the memory that it was given."""
+    """A launch of `kernel`. `buffers` is the memory that it was given; `cluster` the size of a
+    cluster in blocks."""
 
     kernel: Kernel
     grid: Triple
     block: Triple
+    cluster: Triple
     packed: bytes
     shared: int
     buffers: list[Region]
@@ -52,7 +54,6 @@ class Launch:
     def __post_init__(self) -> None:
         self.blocks = math.prod(self.grid)
         self.threads = math.prod(self.block)
-        self.cluster = self.kernel.interface.cluster or (1, 1, 1)
         self.limit = process.time_limit()
         self.start = time.monotonic()
         self._room = ctypes.create_string_buffer(len(self.packed) + 64)

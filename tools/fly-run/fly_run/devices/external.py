@@ -191,9 +191,12 @@ class External:
         packed: bytes,
         shared: int = 0,
         stream: Stream | None = None,
+        cluster: Triple | None = None,
     ) -> None:
         """See Device."""
         assert isinstance(function, _Function)
+        if cluster:
+            raise UsageError(f"{self.name} launches no clusters that a kernel does not say")
         arguments, pointers = bytearray(packed), list[tuple[int, int]]()
         for argument in function.interface.arguments:
             if argument.kind == POINTER:

@@ -171,10 +171,13 @@ class Device(Protocol):
         packed: bytes,
         shared: int = 0,
         stream: Stream | None = None,
+        cluster: Triple | None = None,
     ) -> None:
         """Runs `grid` workgroups of `block` work items. `packed` holds the arguments at the offsets
         of the kernel's interface; the device fills in the hidden ones. `shared` is the size in
-        bytes of dynamic shared memory."""
+        bytes of dynamic shared memory. `cluster` is the size of a cluster in workgroups, where the
+        launch says it and not the kernel: only then is it passed, and a device that launches no
+        such clusters raises UsageError."""
         ...
 
     def describe(self, tile: Tile) -> bytes:

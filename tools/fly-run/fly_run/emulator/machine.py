@@ -113,8 +113,17 @@ class Emulator:
         with self._busy:
             return self._buffers.add(label, pointer, nbytes, writable)
 
-    def map(self, pointer: int, nbytes: int, *, writable: bool = True, label: str = "") -> None:
+    def map(
+        self,
+        pointer: int,
+        nbytes: int,
+        *,
+        writable: bool = True,
+        label: str = "",
+        beneath: bool = False,
+    ) -> None:
         """`adopt` for memory that kernels access at its own address, the host's; `release` ends it.
+        Memory that is mapped `beneath` is read-only, and may contain what has been mapped before.
         InputError if the emulator uses that address."""
         if any(low < pointer + nbytes + GAP and pointer < low + size for low, size in OWN):
             raise InputError(
@@ -122,7 +131,8 @@ class Emulator:
                 hint="run the program again: the system chooses addresses at random",
             )
         with self._busy:
-            self._buffers.place(Region(label, pointer, nbytes, pointer, writable))
+            region = Region(label, pointer, nbytes, pointer, writable and not beneath)
+            self._buffers.place(region, beneath=beneath)
 
     def adopt_all(self, spans: Sequence[tuple[str, int, int, bool]]) -> list[int]:
         """See Device."""

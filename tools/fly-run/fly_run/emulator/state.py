@@ -78,6 +78,7 @@ FAULTS = (
     "end of code",  # control ran past the last instruction
     "trap",
     "register index",  # relative addressing beyond the allocated registers
+    "block register",  # one that M0 selects and the kernel does not allocate
     "aperture",  # a flat access that its memory does not support
     "inactive lanes",  # an instruction that is known with all lanes only
     "tensor",  # a descriptor of a tensor that is not supported

@@ -37,12 +37,13 @@ def launch_packed(
     packed: bytes,
     stream: Stream | None = None,
     wait: bool = True,
+    cluster: Triple | None = None,
 ) -> Ran:
     """Launches a kernel with packed arguments, and waits for it unless told otherwise. A grid of no
     workgroups is passed over."""
     before, start = device.instructions, time.perf_counter()
     if 0 not in grid:
-        reports.launch(device, function, grid, block, packed, shared, stream)
+        reports.launch(device, function, grid, block, packed, shared, stream, cluster)
         if wait:
             device.synchronize()
     after = device.instructions

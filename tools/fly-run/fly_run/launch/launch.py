@@ -48,6 +48,7 @@ class KernelCall(NamedTuple):
     packed: bytes
     pointers: tuple[tuple[int, str], ...]
     arrays: Mapping[str, np.ndarray]
+    cluster: Triple | None = None
 
     def run(self, module: Module, device: Device) -> list[Ran]:
         """Runs it; the arrays that are writable hold the results when it returns."""
@@ -61,7 +62,9 @@ class KernelCall(NamedTuple):
                 packed[offset : offset + 8] = address.to_bytes(8, "little")
             function = module.function(self.kernel)
             launched = (self.grid, self.block, self.shared, bytes(packed))
-            ran = launch_packed(device, function, self.kernel, *launched, wait=wait)
+            ran = launch_packed(
+                device, function, self.kernel, *launched, wait=wait, cluster=self.cluster
+            )
             if wait:
                 memory.to_host()
             return [ran]
@@ -79,15 +82,17 @@ def launch(
     dynamic_lds: int = 0,
     device: Device | None = None,
     names: Sequence[str] | None = None,
+    cluster: int | tuple[int, ...] | None = None,
 ) -> list[Ran]:
     """Launches a kernel by its own argument list, as its metadata describes it.
 
     `args` are, in order: NumPy arrays for buffers (written if they are writable); NumPy scalars
     (`np.int32(5)`) or `bytes` of the argument's size for values; `Lds(n)` for a local pointer.
-    `grid` counts workgroups, `block` work items. `names` are the arguments' names in errors.
+    `grid` counts workgroups, `block` work items, and `cluster` the workgroups of a cluster, for a
+    kernel that does not say them itself. `names` are the arguments' names in errors.
     Without a `device` it runs on the process's `auto` device.
     """
-    call = bind_arguments(image, kernel, grid, block, args, dynamic_lds, names)
+    call = bind_arguments(image, kernel, grid, block, args, dynamic_lds, names, cluster)
     if device is None:
         with runtime.device("auto", image.target) as opened:
             return opened.run_kernel(call, image)
@@ -106,6 +111,7 @@ def bind_arguments(
     args: Sequence[Any],
     dynamic_lds: int = 0,
     names: Sequence[str] | None = None,
+    cluster: int | tuple[int, ...] | None = None,
 ) -> KernelCall:
     """What `launch` will do, checked against the kernel's arguments. UsageError for a wrong count,
     InputError for a value that does not fit."""
@@ -142,8 +148,10 @@ def bind_arguments(
             raise InputError(f"{what}: fly-run can't pass such an argument")
         kernarg[argument.offset : argument.offset + len(content)] = content
     x, y = _triple(grid, "grid"), _triple(block, "block")
-    check_launch(image.target, found, x, y, dynamic_lds)
-    return KernelCall(found.name, x, y, dynamic_lds, bytes(kernarg), tuple(pointers), arrays)
+    joint = None if cluster is None else _triple(cluster, "cluster")
+    check_launch(image.target, found, x, y, dynamic_lds, joint)
+    packed = bytes(kernarg)
+    return KernelCall(found.name, x, y, dynamic_lds, packed, tuple(pointers), arrays, joint)
 
 
 def _by_value(what: str, argument: Argument, value: Any) -> bytes:

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import math
+
 from fly_common.errors import InputError
 from fly_host import refusals
 from fly_host.refusals import show
 from fly_image.image import KernelInterface, Triple
-from fly_image.limits import MOST_WORK_ITEMS, grid_of, shared_of
+from fly_image.limits import MOST_WORK_ITEMS, cluster_of, grid_of, shared_of
 
 
 def check_launch(
-    target: str, kernel: KernelInterface, grid: Triple, block: Triple, lds: int
+    target: str,
+    kernel: KernelInterface,
+    grid: Triple,
+    block: Triple,
+    lds: int,
+    cluster: Triple | None = None,
 ) -> None:
     """Raises InputError for a launch that the kernel or the hardware does not allow. A grid of 0
-    workgroups is allowed and runs nothing."""
+    workgroups is allowed and runs nothing. `cluster` is that of a launch that says it."""
     name = kernel.name
     if min(block) < 1:
         raise InputError(refusals.no_items(name, show(block)))
@@ -25,7 +32,9 @@ def check_launch(
         raise InputError(refusals.other_block(name, show(block), show(required)))
     if min(grid) < 0:
         raise InputError(refusals.negative_grid(name, show(grid)))
-    cluster = kernel.cluster or (1, 1, 1)
+    if cluster is not None:
+        _check_cluster(target, kernel, cluster)
+    cluster = kernel.cluster or cluster or (1, 1, 1)
     if any(count % each for count, each in zip(grid, cluster, strict=True)):
         raise InputError(
             refusals.part_clusters(name, show(grid), show(cluster)),
@@ -42,3 +51,18 @@ def check_launch(
     room = shared_of(target)
     if lds < 0 or lds + kernel.shared_bytes > room:
         raise InputError(refusals.shared(name, kernel.shared_bytes, lds, target, room))
+
+
+def _check_cluster(target: str, kernel: KernelInterface, cluster: Triple) -> None:
+    name, most = kernel.name, cluster_of(target)
+    own = kernel.cluster
+    if own is not None and own != cluster:
+        raise InputError(refusals.other_clusters(name, show(cluster), show(own)))
+    if min(cluster) < 1:
+        raise InputError(refusals.no_cluster(name, show(cluster)))
+    if most == 1 and cluster != (1, 1, 1):
+        raise InputError(
+            f"{target} has no clusters of workgroups", hint=f"launch {name} without a cluster"
+        )
+    if math.prod(cluster) > most:
+        raise InputError(refusals.large_cluster(name, show(cluster), target, most))

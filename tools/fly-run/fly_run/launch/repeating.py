@@ -21,7 +21,7 @@ from fly_run.devices.protocol import TO_DEVICE, Device, Function, Stream, Triple
 
 
 class Launch(NamedTuple):
-    """A launch, as a device gets it."""
+    """A launch, as a device gets it: with the size of clusters only if the launch says it."""
 
     function: Function
     grid: Triple
@@ -29,6 +29,15 @@ class Launch(NamedTuple):
     packed: bytes
     shared: int = 0
     stream: Stream | None = None
+    cluster: Triple | None = None
+
+    def on(self, device: Device) -> None:
+        """Launches it."""
+        function, grid, block, packed, shared, stream, cluster = self
+        if cluster is None:
+            device.launch(function, grid, block, packed, shared, stream)
+        else:
+            device.launch(function, grid, block, packed, shared, stream, cluster)
 
 
 class Recorder:
@@ -104,7 +113,7 @@ def repeat(
     for _ in range(warm_up):
         before()
         for launch in recorder.launches:
-            device.launch(*launch)
+            launch.on(device)
     device.synchronize()
     stream = recorder.launches[0].stream if recorder.launches else None
     marks = []
@@ -112,7 +121,7 @@ def repeat(
         before()
         marks.append([device.event(stream)])
         for launch in recorder.launches:
-            device.launch(*launch)
+            launch.on(device)
             marks[-1].append(device.event(launch.stream))
     device.synchronize()
     rows = [[device.elapsed(*pair) for pair in itertools.pairwise(row)] for row in marks]

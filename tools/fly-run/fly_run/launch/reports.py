@@ -121,18 +121,20 @@ def launch(
     packed: bytes,
     shared: int = 0,
     stream: Stream | None = None,
+    cluster: Triple | None = None,
 ) -> None:
     """`Device.launch`. For a kernel that reports, also waits for its end, and raises Fault if it
     has reported."""
+    asked = function, grid, block, packed, shared, stream, *(() if cluster is None else (cluster,))
     watched = watch(function)
     if watched is None:
-        device.launch(function, grid, block, packed, shared, stream)
+        device.launch(*asked)
         return
     with watched.turn:
         device.synchronize()  # an earlier launch of the module may still write to the buffer
         watched.begin()
         try:
-            device.launch(function, grid, block, packed, shared, stream)
+            device.launch(*asked)
             device.synchronize()
         except Fault as error:
             # What the kernel reported before may be why.

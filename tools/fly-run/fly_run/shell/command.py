@@ -49,6 +49,7 @@ class Call:
     json: bool = False
     kernel: str | None = None
     grid: str | None = None
+    cluster: str | None = None
     block: str | None = None
     lds: int | None = None
     max_instructions: int | None = None
@@ -177,7 +178,7 @@ def split(words: tuple[str, ...]) -> tuple[str | None, list[str]]:
 def _check_options(call: Call) -> None:
     """Raises UsageError for options that contradict each other."""
     if call.kernel is None:
-        for option in ("grid", "block", "lds"):
+        for option in ("grid", "block", "cluster", "lds"):
             if getattr(call, option) is not None:
                 raise UsageError(
                     f"--{option} requires --kernel: a host program defines its own sizes"
@@ -228,7 +229,7 @@ def _reproducing_words(call: Call) -> list[str]:
     """Returns the options and arguments of a call, without its file."""
     options = [
         (f"--{name.replace('_', '-')}", getattr(call, name))
-        for name in ("kernel", "grid", "block", "lds", "max_instructions", "threads")
+        for name in ("kernel", "grid", "block", "cluster", "lds", "max_instructions", "threads")
     ]
     told = [word for option, value in options if value is not None for word in (option, str(value))]
     told += ["--device", call.device] if call.device != "auto" else []
@@ -257,6 +258,7 @@ def _work(
             list(held.values.values()),
             call.lds or 0,
             list(held.values),
+            _sizes("--cluster", call.cluster) if call.cluster is not None else None,
         )
         return held, lambda opened: Outcome(None, opened.run_kernel(launched, image))
     program = image.program

@@ -122,7 +122,7 @@ def _memory(memory: Document) -> list[Row]:
             if space in units:
                 unit, told = units[space]
                 took, best = found[unit], found[f"ideal_{unit}"]
-                row += (f"{took:,} {told}", f"{best:,}", _percent(best / took))
+                row += (f"{took:,} {told}", f"{best:,}", _percent(best / took if took else None))
             else:
                 row += ("", "", "")
             rows.append(row)

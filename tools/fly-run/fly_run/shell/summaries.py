@@ -70,8 +70,9 @@ class Recording:
         packed: bytes,
         shared: int = 0,
         stream: Stream | None = None,
+        *cluster: Triple,
     ) -> None:
-        self._device.launch(function, grid, block, packed, shared, stream)
+        self._device.launch(function, grid, block, packed, shared, stream, *cluster)
         made = Launched(function.interface.name, grid, block, bytes(packed), shared)
         self.launches.append(made)
 

@@ -47,6 +47,12 @@ OUTSIDE = _Outside()
 AMBIENT: list[Callable[[], Builder | None]] = []
 
 
+def traced() -> Builder | None:
+    """The builder of the function that is being traced, or None: at an insertion point of the
+    program's own too."""
+    return _state.builder
+
+
 def active() -> Builder | None:
     """The builder of the function that is being traced, or None."""
     builder = _state.builder

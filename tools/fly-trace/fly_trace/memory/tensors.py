@@ -41,7 +41,16 @@ class Tensor(View, TensorName):
     mode fastest.
     """
 
-    __slots__ = ("access", "dtype", "extents", "is_array", "name", "parts", "strides")
+    __slots__ = (
+        "access",
+        "dtype",
+        "extents",
+        "is_array",
+        "is_contiguous",
+        "name",
+        "parts",
+        "strides",
+    )
 
     def __init__(
         self,
@@ -53,6 +62,7 @@ class Tensor(View, TensorName):
         access: Access | None = None,
         is_array: bool = False,
         rank: int | None = None,
+        is_contiguous: bool = False,
     ):
         if spec is self:
             return  # fx.Tensor(view) is the view, as in FlyDSL
@@ -61,6 +71,9 @@ class Tensor(View, TensorName):
         self.name = name
         self.access: Access = access or Access()
         self.is_array = is_array
+        # Whether an argument's elements are known to lie as in C: each stride is the product of
+        # the extents behind it, though these are arguments.
+        self.is_contiguous = is_contiguous
         layout = linear(spec)
         # A tensor of rank 0 has one element at offset 0, and is represented with the layout 1:0.
         self.extents: Known = () if rank == 0 else _modes(layout.shape)

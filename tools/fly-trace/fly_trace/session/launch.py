@@ -85,7 +85,8 @@ class Argument:
             return (self.name, id(type(self.struct[1])), replace(self, struct=None).key)
         value = self.value
         if isinstance(value, Tensor):
-            return ("tensor", value.dtype.name, value.spec, value.is_array, value.rank)
+            kind = value.dtype.name, value.spec, value.is_array, value.rank, value.is_contiguous
+            return ("tensor", *kind)
         if isinstance(value, DialectValue):
             return (type(value), value.spec)
         if isinstance(value, Scalar):

@@ -53,7 +53,15 @@ def passed_type(value: DialectValue | Scalar) -> ir.Type:
 def symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar | Address | StreamValue:
     if isinstance(kind, TensorType):
         spec = fly.memref_of(value)
-        return Tensor(spec, value, kind.dtype, name, is_array=True, rank=len(kind.shape))
+        return Tensor(
+            spec,
+            value,
+            kind.dtype,
+            name,
+            is_array=True,
+            rank=len(kind.shape),
+            is_contiguous=kind.contiguous,
+        )
     if isinstance(kind, StreamType):
         return StreamValue(name, value)
     if isinstance(kind, PointerType):
@@ -64,7 +72,15 @@ def symbolic(name: str, kind: ParameterType, value: Any) -> Tensor | Scalar | Ad
 
 def symbolic_tensor(name: str, like: Tensor, value: ir.Value) -> Tensor:
     """The kernel's tensor for the argument `like`."""
-    return Tensor(like.spec, value, like.dtype, name, is_array=like.is_array, rank=like.rank)
+    return Tensor(
+        like.spec,
+        value,
+        like.dtype,
+        name,
+        is_array=like.is_array,
+        rank=like.rank,
+        is_contiguous=like.is_contiguous,
+    )
 
 
 def description(name: str, kind: ParameterType, value: Any) -> ir.DictAttr:

@@ -2,6 +2,7 @@
 
 from fly.flydsl.extension.coop.block.exchange import BlockExchange, BlockExchangeAlgorithm
 from fly.flydsl.extension.coop.block.histogram import BlockHistogram, BlockHistogramAlgorithm
+from fly.flydsl.extension.coop.block.ranks import BlockRadixRank, BlockRadixRankAlgorithm
 from fly.flydsl.extension.coop.block.reduce import BlockReduce, BlockReduceAlgorithm
 from fly.flydsl.extension.coop.block.run_length_decode import (
     BlockRunLengthDecode,
@@ -40,6 +41,8 @@ __all__ = [
     "BlockLoadAlgorithm",
     "BlockMergeSort",
     "BlockMergeSortAlgorithm",
+    "BlockRadixRank",
+    "BlockRadixRankAlgorithm",
     "BlockRadixSort",
     "BlockRadixSortAlgorithm",
     "BlockReduce",

@@ -11,6 +11,11 @@ from fly.flydsl.extension.coop._common import number
 _WORDS = {8: U8, 16: U16, 32: U32, 64: U64}
 
 
+def word_of(key: Any) -> Any:
+    """The bits of an integer as an unsigned one."""
+    return number(key).bitcast(_WORDS[number(key).dtype.bits])
+
+
 def ordered_bits(key: Any) -> Any:
     """An unsigned integer that orders like the key. -0.0 and 0.0 are equal; a NaN comes behind all
     numbers, or before them if its sign is set."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import enum
-from collections.abc import Sequence
 from typing import Any
 
 from fly_trace.values.dtypes import DType
@@ -102,10 +100,3 @@ class Tile:
 def struct_of(**arrays: tuple[Any, int]) -> Any:
     """A struct of arrays: name=(element type, size)."""
     return Struct[tuple(slice(name, Array[one, size]) for name, (one, size) in arrays.items())]
-
-
-def policies(name: str, members: Sequence[str], module: str) -> Any:
-    """An enum of policies, with FlyDSL's two spellings: WARP_SCANS and WarpScans."""
-    found = [(one, one.lower()) for one in members]
-    found += [(one.title().replace("_", ""), one.lower()) for one in members]
-    return enum.Enum(name, found, module=module)

@@ -17,7 +17,8 @@ from fly.flydsl.extension.coop._items import (
     truth,
     warp_striped,
 )
-from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, policies, struct_of
+from fly.flydsl.extension.coop._policies import policies
+from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, struct_of
 
 __all__ = ["BlockExchange", "BlockExchangeAlgorithm"]
 

@@ -10,7 +10,8 @@ from fly_trace.values.dtypes import I32
 from fly.flydsl.expr.gpu import barrier
 from fly.flydsl.expr.primitive import make_layout
 from fly.flydsl.extension.coop._items import integer, items_of, put
-from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, policies, struct_of
+from fly.flydsl.extension.coop._policies import policies
+from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, struct_of
 
 __all__ = ["BlockHistogram", "BlockHistogramAlgorithm"]
 

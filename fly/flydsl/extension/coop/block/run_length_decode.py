@@ -11,7 +11,8 @@ from fly.flydsl.expr.gpu import barrier
 from fly.flydsl.expr.struct import Array, Struct
 from fly.flydsl.expr.typing import Vector as Vectors
 from fly.flydsl.extension.coop._items import blocked, converted, items_of
-from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, policies
+from fly.flydsl.extension.coop._policies import policies
+from fly.flydsl.extension.coop.block._tile import Tile, TileMeta
 from fly.flydsl.extension.coop.block.scan import BlockScan
 from fly.flydsl.numbers.operators import wrapped
 

@@ -18,7 +18,8 @@ from fly.flydsl.extension.coop._items import (
     truth,
 )
 from fly.flydsl.extension.coop._operations import operation
-from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, policies, struct_of
+from fly.flydsl.extension.coop._policies import policies
+from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, struct_of
 
 __all__ = ["BlockAdjacentDifference", "BlockDiscontinuity", "BlockShuffle", "BlockShuffleAlgorithm"]
 

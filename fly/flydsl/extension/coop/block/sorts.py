@@ -16,9 +16,10 @@ from fly.flydsl.extension.coop._items import (
     striped,
     truth,
 )
+from fly.flydsl.extension.coop._policies import policies
 from fly.flydsl.extension.coop.block._bits import bits_less
 from fly.flydsl.extension.coop.block._merging import Less, merged
-from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, policies, struct_of
+from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, struct_of
 
 __all__ = [
     "BlockMergeSort",

@@ -15,7 +15,8 @@ from fly.flydsl.extension.coop._items import (
     striped,
     warp_striped,
 )
-from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, policies, struct_of
+from fly.flydsl.extension.coop._policies import policies
+from fly.flydsl.extension.coop.block._tile import Tile, TileMeta, struct_of
 from fly.flydsl.extension.coop.block.exchange import BlockExchange, BlockExchangeAlgorithm
 
 __all__ = ["BlockLoad", "BlockLoadAlgorithm", "BlockStore", "BlockStoreAlgorithm"]

@@ -1,4 +1,4 @@
-"""Reductions of a wave's lanes, for any target: of groups of lanes, of segments, of batches."""
+"""Reductions of a wave's lanes, for any target: of groups of lanes and of segments."""
 
 from __future__ import annotations
 
@@ -7,16 +7,13 @@ from typing import Any
 from fly_trace.values.dtypes import I32
 
 from fly.flydsl.expr.gpu import lane_id, shuffle_down, shuffle_idx, shuffle_xor
-from fly.flydsl.expr.typing import Vector as Vectors
 from fly.flydsl.extension.coop._common import combine, number, resolve_warp_width, thread_partial
+from fly.flydsl.extension.coop.warp.scan import checked_valid
 
 __all__ = [
     "warp_broadcast",
     "warp_head_segmented_reduce",
     "warp_reduce",
-    "warp_reduce_batched",
-    "warp_reduce_batched_to_blocked",
-    "warp_reduce_batched_to_striped",
     "warp_tail_segmented_reduce",
 ]
 
@@ -26,9 +23,10 @@ def warp_reduce(value: Any, op: Any, *, width: int | None = None, valid_items: A
     get the result. `op` is a `ReductionOp`, or an associative function, which gets values in the
     order of lanes. With `valid_items`, of the first lanes of a group. log2(width) shuffles."""
     width = resolve_warp_width(width, "warp_reduce width")
+    valid = checked_valid(valid_items, value, width)
     found = number(thread_partial(value, op))
-    if valid_items is not None:
-        return _of_lane(_upto(found, op, I32(valid_items) - 1, width), I32(0), width)
+    if valid is not None:
+        return _of_lane(_upto(found, op, valid - 1, width), I32(0), width)
     offset = 1
     while offset < width:
         other = shuffle_xor(found, offset, width)
@@ -88,56 +86,6 @@ def warp_tail_segmented_reduce(
 def warp_broadcast(value: Any, source_lane: Any, *, width: int | None = None) -> Any:
     """The value of a lane of the group; lanes may choose different ones."""
     width = resolve_warp_width(width, "warp_broadcast width")
+    if isinstance(source_lane, int) and not 0 <= source_lane < width:
+        raise ValueError(f"source_lane must be between 0 and {width - 1}, got {source_lane}")
     return _of_lane(number(value), I32(source_lane), width)
-
-
-def _batches(value: Any, op: Any, width: int) -> list[Any]:
-    return [warp_reduce(one, op, width=width) for one in value]
-
-
-def _chosen(totals: list[Any], place: Any) -> Any:
-    """The total of a number that differs between lanes."""
-    found = totals[0]
-    for at, one in enumerate(totals[1:], 1):
-        found = (place == at).select(one, found)
-    return found
-
-
-def warp_reduce_batched(
-    value: Any, op: Any, *, width: int | None = None, sync_physical_warp: bool = False
-) -> Any:
-    """Combines each of the values of a lane with those of the other lanes. The lane `i` of a group
-    gets the result of the values `i`."""
-    width = resolve_warp_width(width, "warp_reduce_batched width")
-    totals = _batches(value, op, width)
-    if not 1 <= len(totals) <= width:
-        raise ValueError(f"warp_reduce_batched takes 1 to {width} values, got {len(totals)}")
-    return _chosen(totals, lane_id() % width)
-
-
-def warp_reduce_batched_to_blocked(
-    value: Any, op: Any, *, width: int | None = None, sync_physical_warp: bool = False
-) -> Any:
-    """As `warp_reduce_batched`, for any number of values: a lane gets consecutive results."""
-    width = resolve_warp_width(width, "warp_reduce_batched_to_blocked width")
-    totals = _batches(value, op, width)
-    each = -(-len(totals) // width)
-    places = [(lane_id() % width) * each + at for at in range(each)]
-    return _rows(totals, places)
-
-
-def warp_reduce_batched_to_striped(
-    value: Any, op: Any, *, width: int | None = None, sync_physical_warp: bool = False
-) -> Any:
-    """As `warp_reduce_batched_to_blocked`; a lane gets the results from its own number on, `width`
-    apart."""
-    width = resolve_warp_width(width, "warp_reduce_batched_to_striped width")
-    totals = _batches(value, op, width)
-    places = [lane_id() % width + at * width for at in range(-(-len(totals) // width))]
-    return _rows(totals, places)
-
-
-def _rows(totals: list[Any], places: list[Any]) -> Any:
-    if not places:
-        return ()
-    return Vectors.from_elements([_chosen(totals, place) for place in places])

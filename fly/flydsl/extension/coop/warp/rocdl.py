@@ -1,7 +1,7 @@
 """Reductions and scans of a wave's lanes by DPP, on gfx9: rows of 16 lanes, then the rows.
 
 Numbers of 32 bits are moved by one instruction. Other widths and other chips have the forms for any
-target.
+target, as have all functions that are not here.
 """
 
 from __future__ import annotations
@@ -23,30 +23,17 @@ from fly.flydsl.extension.coop._common import (
     seed,
     thread_partial,
 )
+from fly.flydsl.extension.coop._items import converted, is_sequence
 from fly.flydsl.extension.coop.warp import reduce as _reduce
 from fly.flydsl.extension.coop.warp import scan as _scan
-from fly.flydsl.extension.coop.warp.reduce import (
-    warp_broadcast,
-    warp_head_segmented_reduce,
-    warp_reduce_batched,
-    warp_reduce_batched_to_blocked,
-    warp_reduce_batched_to_striped,
-    warp_tail_segmented_reduce,
-)
 from fly.flydsl.numbers.types import ir_type
 
 __all__ = [
-    "warp_broadcast",
     "warp_exclusive_scan",
-    "warp_head_segmented_reduce",
     "warp_inclusive_scan",
     "warp_reduce",
-    "warp_reduce_batched",
-    "warp_reduce_batched_to_blocked",
-    "warp_reduce_batched_to_striped",
     "warp_scan",
     "warp_scan_with_aggregate",
-    "warp_tail_segmented_reduce",
 ]
 
 _ROW, _HALF, _WAVE = 16, 32, 64
@@ -71,7 +58,7 @@ def _other_quad(value: Any) -> Any:
     return moved if value.dtype is I32 else moved.bitcast(value.dtype)
 
 
-def _inclusive(value: Any, op: str, width: int) -> Any:
+def _inclusive(value: Any, op: Any, width: int) -> Any:
     neutral = identity(op, value.dtype)
     for step in (1, 2, 4, 8):
         if step < width:
@@ -86,7 +73,7 @@ def _inclusive(value: Any, op: str, width: int) -> Any:
     return value
 
 
-def _exclusive(inclusive: Any, op: str, width: int) -> Any:
+def _exclusive(inclusive: Any, op: Any, width: int) -> Any:
     neutral = identity(op, inclusive.dtype)
     if width <= _ROW:
         below = lane_moves.row_shifted(inclusive, 1, neutral)
@@ -114,48 +101,53 @@ def warp_reduce(value: Any, op: Any, *, width: int | None = None, valid_items: A
     return found
 
 
-def warp_inclusive_scan(value: Any, op: str, *, width: int | None = None, init: Any = None) -> Any:
-    """As the form for any target."""
-    width = resolve_warp_width(width, "warp_inclusive_scan width")
-    found = number(value)
-    if not applies(found, op):
-        return _scan.warp_inclusive_scan(found, op, width=width, init=init)
-    return seed(_inclusive(found, op, width), op, init)
+def _scan_of(value: Any, op: Any, width: int) -> Any:
+    """The inclusive scan of each group's lanes, by DPP if possible."""
+    return (_inclusive if applies(value, op) else _scan.inclusive_of)(value, op, width)
 
 
-def warp_exclusive_scan(value: Any, op: str, *, width: int | None = None, init: Any = None) -> Any:
-    """As the form for any target."""
-    width = resolve_warp_width(width, "warp_exclusive_scan width")
-    found = number(value)
-    if not applies(found, op):
-        return _scan.warp_exclusive_scan(found, op, width=width, init=init)
-    return seed(_exclusive(_inclusive(found, op, width), op, width), op, init)
-
-
-def warp_scan(
-    value: Any, op: str, *, width: int | None = None, init: Any = None
-) -> tuple[Any, Any]:
-    """As the form for any target."""
-    width = resolve_warp_width(width, "warp_scan width")
-    found = number(value)
-    if not applies(found, op):
-        return _scan.warp_scan(found, op, width=width, init=init)
-    inclusive = _inclusive(found, op, width)
-    return seed(inclusive, op, init), seed(_exclusive(inclusive, op, width), op, init)
-
-
-def warp_scan_with_aggregate(
-    value: Any, op: str, *, width: int | None = None, init: Any = None
-) -> tuple[Any, Any, Any]:
-    """As the form for any target."""
-    width = resolve_warp_width(width, "warp_scan_with_aggregate width")
-    found = number(value)
-    if not applies(found, op):
-        return _scan.warp_scan_with_aggregate(found, op, width=width, init=init)
-    inclusive = _inclusive(found, op, width)
+def _scanned(value: Any, op: Any, width: int, init: Any, valid_items: Any) -> tuple[Any, Any, Any]:
+    """The inclusive and the exclusive scan, and the total without `init`."""
+    if valid_items is not None or is_sequence(value) or not applies(number(value), op):
+        return _scan.scanned(value, op, width, init, valid_items, _scan_of)
+    inclusive = _inclusive(number(value), op, width)
+    if init is not None:
+        init = converted(init, inclusive.dtype)
     exclusive = seed(_exclusive(inclusive, op, width), op, init)
     if width == _WAVE:
         total = lane_moves.of_lane(inclusive, _WAVE - 1)
     else:
         total = _scan.last_of(inclusive, width)
     return seed(inclusive, op, init), exclusive, total
+
+
+def warp_inclusive_scan(
+    value: Any, op: Any, *, width: int | None = None, init: Any = None, valid_items: Any = None
+) -> Any:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_inclusive_scan width")
+    return _scanned(value, op, width, init, valid_items)[0]
+
+
+def warp_exclusive_scan(
+    value: Any, op: Any, *, width: int | None = None, init: Any = None, valid_items: Any = None
+) -> Any:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_exclusive_scan width")
+    return _scanned(value, op, width, init, valid_items)[1]
+
+
+def warp_scan(
+    value: Any, op: Any, *, width: int | None = None, init: Any = None, valid_items: Any = None
+) -> tuple[Any, Any]:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_scan width")
+    return _scanned(value, op, width, init, valid_items)[:2]
+
+
+def warp_scan_with_aggregate(
+    value: Any, op: Any, *, width: int | None = None, init: Any = None, valid_items: Any = None
+) -> tuple[Any, Any, Any]:
+    """As the form for any target."""
+    width = resolve_warp_width(width, "warp_scan_with_aggregate width")
+    return _scanned(value, op, width, init, valid_items)

@@ -23,7 +23,10 @@ AMDGPU = CodeGeneration(
     comparison="fly_llc.backends.amd.comparison:report",
     defects=DEFECTS,
     ir_defects=IR_DEFECTS,
-    ir_passes=(IRPass("pair-f32", "fly_llc.backends.amd.pairing:paired"),),
+    ir_passes=(
+        IRPass("pair-f32", "fly_llc.backends.amd.pairing:paired"),
+        IRPass("first-wave", "fly_llc.backends.amd.wave_tests:scalar"),
+    ),
     points=(
         Named(
             "post-isel",

@@ -93,7 +93,7 @@ class Cuda(Driver):
             "cuTensorMapEncodeTiled",
             (POINTER, c_int, c_uint, *[POINTER] * 5, *[c_int] * 4),
         ),
-        launch_dependent=("cuLaunchKernelEx", (POINTER,) * 4),
+        launch_extended=("cuLaunchKernelEx", (POINTER,) * 4),
         set_function_attribute=("cuFuncSetAttribute", (POINTER, c_int, c_int)),
         error_name=("cuGetErrorName", (c_int, ctypes.POINTER(TEXT))),
         error_text=("cuGetErrorString", (c_int, ctypes.POINTER(TEXT))),
@@ -168,12 +168,12 @@ class Cuda(Driver):
             raise found
         return made.value or 0, None
 
-    def dependent_launch(self) -> str | None:
+    def extended_launch(self) -> str | None:
         try:
-            self.function("launch dependent")
+            self.function("launch extended")
         except MissingError:  # a driver from before CUDA 11.8
             return None
-        return "launch dependent"
+        return "launch extended"
 
     def describe(self, tile: Tile) -> bytes:
         """cuTensorMapEncodeTiled, for dense boxes. Elements out of bounds are 0."""

@@ -174,6 +174,7 @@ class Gpu:
         packed: bytes,
         shared: int = 0,
         stream: Stream | None = None,
+        cluster: Triple | None = None,
     ) -> None:
         """See Device."""
         assert isinstance(function, GpuFunction)
@@ -195,9 +196,14 @@ class Gpu:
         # A kernel without arguments gets no buffer.
         given = ctypes.addressof(extra) if packed else None
         handle = self._handle(stream)
-        role = self.driver.dependent_launch() if is_dependent(function.interface) else None
+        dependent = is_dependent(function.interface)
+        role = self.driver.extended_launch() if dependent or cluster else None
+        if role is None and cluster:
+            raise UsageError(
+                f"{self.driver.PRODUCT} launches no clusters that a kernel does not say"
+            )
         if role is not None:
-            made, _attribute = configuration(grid, block, shared, handle)
+            made, _attributes = configuration(grid, block, shared, handle, dependent, cluster)
             told = ctypes.addressof(made)
             self.context.call(role, told, function.handle, None, given, kernel=name)
         else:

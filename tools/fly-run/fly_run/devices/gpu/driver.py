@@ -195,10 +195,10 @@ class Driver:
     def allow_shared(self, function: int, device: int) -> None:
         """Lets a kernel have as much dynamic shared memory as the device has."""
 
-    def dependent_launch(self) -> str | None:
-        """The role of the function that launches a kernel before the launch in front of it has
-        ended; None where the driver has none. Its parameters: a `LaunchConfiguration`, the kernel,
-        and the last two of "launch"."""
+    def extended_launch(self) -> str | None:
+        """The role of the function that launches a kernel with attributes, such as a dependent one
+        (`dependent`); None where the driver has none. Its parameters: a `LaunchConfiguration`, the
+        kernel, and the last two of "launch"."""
         return None
 
     def describe(self, tile: Tile) -> bytes:

@@ -100,7 +100,7 @@ class Launches:
         driver = context.driver
         self.context, self.functions = context, functions
         roles = [driver.address(role) for role in ("launch", "current", "switch")]
-        early = driver.dependent_launch()
+        early = driver.extended_launch()
         address = 0 if early is None else driver.address(early)
         record = ctypes.c_uint64 * 6
         self._records = [

@@ -133,10 +133,13 @@ class Buffers:
         for low in reversed(lows):
             self.remove(low)
 
-    def place(self, region: Region) -> None:
-        """Inserts a buffer at its own address, which must be free."""
+    def place(self, region: Region, *, beneath: bool = False) -> None:
+        """Inserts a buffer at its own address, which must be free. A read-only one that is beneath
+        others may contain them: it is found where none of those that are there now is."""
         kind = 0 if region.writable else 1
-        if self._free[kind]:
+        if beneath:
+            self._given[1] = max(self._given)
+        if self._free[kind] and not beneath:
             row = self._free[kind].pop()
         elif self._given[kind] < CAPACITY:
             row = 2 * self._given[kind] + kind

@@ -95,6 +95,8 @@ def describe(
         what = f"private memory fault: {access}: each work item has {scratch} bytes"
     elif kind == "register index":
         what = "a relative register number is beyond the allocated registers"
+    elif kind == "block register":
+        what = "M0 selects a register of the block that the kernel does not allocate"
     elif kind == "inactive lanes":
         what = "with bound_ctrl, this instruction is supported only with all lanes active"
     elif kind == "tensor":

@@ -143,6 +143,8 @@ def _memory() -> Iterator[tuple[str, str]]:
 
 
 def _lds() -> Iterator[tuple[str, str]]:
+    yield "ds_load_addtid_b32", "ds_read_addtid_b32"
+    yield "ds_store_addtid_b32", "ds_write_addtid_b32"
     for kind in ("b32", "b64", "b96", "b128", "u8", "i8", "u16", "i16"):
         yield f"ds_load_{kind}", f"ds_read_{kind}"
     for kind in ("u8_d16", "u8_d16_hi", "i8_d16", "i8_d16_hi", "u16_d16", "u16_d16_hi"):
@@ -153,6 +155,7 @@ def _lds() -> Iterator[tuple[str, str]]:
         for new, old in (("2addr", "2"), ("2addr_stride64", "2st64")):
             yield f"ds_load_{new}_b{width}", f"ds_read{old}_b{width}"
             yield f"ds_store_{new}_b{width}", f"ds_write{old}_b{width}"
+            yield f"ds_storexchg_{new}_rtn_b{width}", f"ds_wrxchg{old}_rtn_b{width}"
         yield f"ds_storexchg_rtn_b{width}", f"ds_wrxchg_rtn_b{width}"
         for middle in ("", "rtn_"):
             for kind in ("b", "f"):

@@ -95,6 +95,7 @@ _HINT = re.compile(r"\w+\(\w+\)|0x[0-9a-f]+|\d+")
 # Instructions whose last operand is a 16-bit distance in dwords, from the next instruction.
 BRANCHES = re.compile(
     r"s_branch|s_call_(?:b|i)64|s_cbranch_(?:scc[01]|vccn?z|execn?z|cdbg\w+|i_fork)"
+    r"|s_subvector_loop_(?:begin|end)"
 )
 # Encodings with an optional 32-bit literal: 32-bit encodings that are eight bytes long.
 _SCALAR_MEMORY = re.compile(

@@ -67,19 +67,6 @@ REASONS: dict[str, tuple[str, ...]] = {
         "s_alloc_vgpr",
     ),
     "markers for data in the code": ("s_code_end", "v_illegal"),
-    "not implemented yet for gfx11 and gfx12": (
-        "ds_(?:load|store)_addtid_b32",
-        "global_(?:load|store)_addtid_b32",
-        "ds_storexchg_2addr_.*",
-        "ds_bpermute_fi_b32",
-        "(?:global|scratch)_(?:load|store)_block",
-        "s_movrelsd_2_b32",
-        "s_subvector_loop_(?:begin|end)",
-        "v_movrel(?:s|d|sd)_b32_dpp",
-        "v_movrelsd_2_b32",
-        "v_swaprel_b32",
-        "v_dot2_f32_f16_e64_dpp",
-    ),
 }
 
 

@@ -2,9 +2,12 @@
 
 S_SET_VGPR_MSB sets two bits for each of four operands, until the next such instruction: bits 1:0 of
 its constant belong to the first source, 3:2 to the second, 5:4 to the third, 7:6 to the result.
-Bits 15:8 repeat the former value, for trap handlers. Which operand an address or a stored value is
-depends on the encoding (LLVM: AMDGPULowerVGPREncoding, getVGPRLoweringOperandTables; llvm-objdump
-prints the resulting numbers, and a test compares them).
+Bits 15:8 repeat the former value, for trap handlers. S_SETREG_IMM32_B32 of MODE sets them too,
+whichever field it writes: to bits 19:12 of its constant, where those of the result are the lowest,
+as they are in MODE (llvm/llvm-project#186491; LLVM, which keeps the bits through such an
+instruction, puts them there: AMDGPULowerVGPREncoding, handleSetregMode). Which operand an address
+or a stored value is depends on the encoding (LLVM: getVGPRLoweringOperandTables in the same file;
+llvm-objdump prints the resulting numbers, and a test compares them).
 
 The constants are known statically, so every instruction gets its registers' full numbers before it
 is lowered. LLVM starts and ends each block with the upper bits clear; code where control flow joins
@@ -23,11 +26,14 @@ from fly_run.emulator.isa.instruction import (
     SWAP_PC,
     Immediate,
     Instruction,
+    Name,
     Operand,
     Register,
 )
 
 SET = "s_set_vgpr_msb"
+SET_MODE = "s_setreg_imm32_b32"
+_MODE = re.compile(r"hwreg\(HW_REG_(?:WAVE_)?MODE\b.*\)")
 BANK = 256  # registers that an encoding can name
 FIRST, SECOND, THIRD, RESULT = range(4)  # fields of two bits each
 # Instructions through which the bits may not be set: their targets' state is not known.
@@ -50,7 +56,7 @@ class Conflict(Exception):
 def states(instructions: Mapping[int, Instruction]) -> dict[int, int]:
     """Returns the eight bits in effect at each instruction, by address, where they are not 0.
     Conflict if paths disagree."""
-    if not any(one.mnemonic == SET for one in instructions.values()):
+    if not any(_set(one) for one in instructions.values()):
         return {}
     found: dict[int, int] = {}
     reached = {one.target for one in instructions.values() if one.target is not None}
@@ -71,16 +77,29 @@ def states(instructions: Mapping[int, Instruction]) -> dict[int, int]:
             found[pc] = bits
             if one.mnemonic in _LEAVES and bits:
                 raise Conflict(f"pc 0x{pc:x}: {one.mnemonic} after s_set_vgpr_msb 0x{bits:x}")
-            if one.mnemonic == SET:
-                (value,) = one.operands
-                assert isinstance(value, Immediate)
-                bits = value.value & 0xFF
+            made = _set(one)
+            bits = bits if made is None else made
             if one.target is not None:
                 waiting.append((one.target, bits))
             if one.mnemonic in _ENDS:
                 break
             pc += one.size
     return {pc: bits for pc, bits in found.items() if bits}
+
+
+def _set(one: Instruction) -> int | None:
+    """Returns the bits that an instruction sets; None if it leaves them alone."""
+    if one.mnemonic == SET:
+        (value,) = one.operands
+        assert isinstance(value, Immediate)
+        return value.value & 0xFF
+    if one.mnemonic == SET_MODE:
+        register, value = one.operands
+        if isinstance(register, Name) and _MODE.fullmatch(register.text):
+            assert isinstance(value, Immediate)
+            field = value.value >> 12 & 0xFF
+            return field >> 2 | (field & 3) << 6
+    return None
 
 
 def with_upper_bits(instruction: Instruction, bits: int) -> Instruction:

@@ -58,11 +58,14 @@ def _pair(single: str, scale: int) -> Callable[[Lowering, str, str], None]:
 
 
 def _permute(lowering: Lowering, name: str, encoding: str) -> None:
-    """ds_bpermute_b32, ds_permute_b32."""
+    """ds_bpermute_b32, ds_permute_b32: among the lanes of a wave; on gfx11 among the 32 of a half
+    (RDNA3 ISA manual: "MOD 32 regardless of wave size"; LLVM: supportsWaveWideBPermute)."""
     found = modifiers(lowering, "offset")
     target, address, data = lowering.operands(3)
     rows = [lowering.row_source(operand, 1) for operand in (target, address, data)]
-    lowering.add(lowering.table[name].name, *rows, immediate=offset_of(found))
+    halves = lowering.registers.facts.generation == 11
+    group = 32 if halves else lowering.registers.wave_size
+    lowering.add(name, *rows, immediate=offset_of(found), extra=group - 1)
 
 
 def _swizzle(lowering: Lowering, name: str, encoding: str) -> None:
@@ -203,6 +206,7 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     "ds_append": _counter,
     "ds_consume": _counter,
     "ds_bpermute_b32": _permute,
+    "ds_bpermute_fi_b32": _permute,
     "ds_permute_b32": _permute,
     "ds_swizzle_b32": _swizzle,
 }

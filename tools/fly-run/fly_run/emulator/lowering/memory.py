@@ -28,7 +28,11 @@ def lower_memory(lowering: Lowering, operation: Operation, encoding: str) -> Non
     LOWERINGS[operation.form](lowering, operation)
 
 
-def _is_off(operand: Operand) -> bool:
+# A variant of a handler, and the places of its address and of its base.
+AccessPlace = tuple[str, int, int]
+
+
+def is_off(operand: Operand) -> bool:
     return isinstance(operand, Name) and operand.text == "off"
 
 
@@ -67,17 +71,16 @@ def offset_of(found: Mapping[str, object]) -> int:
     return value
 
 
-def _add(
+def add_access(
     lowering: Lowering,
     operation: Operation,
-    variant: str,
+    place: AccessPlace,
     data: int,
-    address: int,
-    base: int,
     result: int,
     offset: int,
 ) -> None:
     """Adds the step: operand 0 of an atomic is its result, operand 3 its data."""
+    variant, address, base = place
     places = (data, address, base)
     if isinstance(operation.detail, Atomic):
         places = (result, address, base, data)
@@ -107,13 +110,18 @@ def global_access(
     result: int,
     offset: int,
 ) -> None:
+    place = global_place(lowering, operation, address)
+    add_access(lowering, operation, place, data, result, offset)
+
+
+def global_place(
+    lowering: Lowering, operation: Operation, address: tuple[Operand, ...]
+) -> AccessPlace:
     if len(address) != 2:
         raise Unsupported(f"an address of {len(address)} operands")
     vector, scalar = address
-    if _is_off(scalar):
-        row = lowering.row_source(vector, 2)
-        _add(lowering, operation, "v", data, row, 0, result, offset)
-        return
+    if is_off(scalar):
+        return "v", lowering.row_source(vector, 2), 0
     base = lowering.scalar_source(scalar, "i64")
     row = lowering.row_source(vector, 1)
     variant = "g" if lowering.registers.facts.signed_offsets else "s"
@@ -121,7 +129,7 @@ def global_access(
         variant = "h"
     if f"{operation.name}.{variant}" not in operation.handlers:
         raise Unsupported("a scalar base")
-    _add(lowering, operation, variant, data, row, base, result, offset)
+    return variant, row, base
 
 
 def _lower_scratch(lowering: Lowering, operation: Operation) -> None:
@@ -138,19 +146,25 @@ def scratch_access(
     result: int,
     offset: int,
 ) -> None:
+    place = scratch_place(lowering, operation, address)
+    add_access(lowering, operation, place, data, result, offset)
+
+
+def scratch_place(
+    lowering: Lowering, operation: Operation, address: tuple[Operand, ...]
+) -> AccessPlace:
     vector, scalar = address
     zero = lowering.word(0).offset
-    base = zero if _is_off(scalar) else lowering.scalar_source(scalar, "i32")
-    if _is_off(vector):
-        _add(lowering, operation, "s", data, 0, base, result, offset)
-    else:
-        row = lowering.row_source(vector, 1)
-        if lowering.instruction.modifiers.get(SCALED):
-            scaled = lowering.temporary()
-            size = lowering.word(size_of(operation))
-            lowering.valu("v_mul_lo_u32", (scaled,), Source("v", row), size)
-            row = scaled
-        _add(lowering, operation, "v", data, row, base, result, offset)
+    base = zero if is_off(scalar) else lowering.scalar_source(scalar, "i32")
+    if is_off(vector):
+        return "s", 0, base
+    row = lowering.row_source(vector, 1)
+    if lowering.instruction.modifiers.get(SCALED):
+        scaled = lowering.temporary()
+        size = lowering.word(size_of(operation))
+        lowering.valu("v_mul_lo_u32", (scaled,), Source("v", row), size)
+        row = scaled
+    return "v", row, base
 
 
 def _lower_buffer(lowering: Lowering, operation: Operation) -> None:
@@ -183,7 +197,7 @@ def buffer_access(
     if kinds:
         count = 2 if kinds == BUFFER_INDEX | BUFFER_OFFSET else 1
         place = lowering.row_source(vector, count)
-    elif not _is_off(vector):
+    elif not is_off(vector):
         raise Unsupported("a vector address without offen or idxen")
     lowering.add(
         operation.name,
@@ -215,13 +229,13 @@ def _lower_lds(lowering: Lowering, operation: Operation) -> None:
             lowering.valu(move, (place,), Source("v", row))
         result = lowering.row_source(first[0], size) if detail.returns else 0
         row = lowering.row_source(address, 1)
-        _add(lowering, operation, "v", pair, row, 0, result, offset_of(found))
+        add_access(lowering, operation, ("v", row, 0), pair, result, offset_of(found))
         return
     data, (address, *more), result = _arrange(lowering, operation, operands)
     if more:
         raise Unsupported(f"{len(operands)} operands")
     row = lowering.row_source(address, 1)
-    _add(lowering, operation, "v", data, row, 0, result, offset_of(found))
+    add_access(lowering, operation, ("v", row, 0), data, result, offset_of(found))
 
 
 def _lower_smem(lowering: Lowering, operation: Operation) -> None:

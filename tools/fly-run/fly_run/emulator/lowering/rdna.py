@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Immediate, Instruction, Name, Register
-from fly_run.emulator.lowering import dpp, matrix, scalar
+from fly_run.emulator.lowering import dpp, matrix, rdna_memory, relative, scalar
 from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
 from fly_run.emulator.lowering.scalar import CLUSTER_REGISTER, HARDWARE_REGISTER
 from fly_run.emulator.lowering.steps import EXEC, VCC, Lowering, Source, Step, modifiers, plain
@@ -262,15 +262,6 @@ def _swap_halves(lowering: Lowering, name: str, encoding: str) -> None:
         raise Unsupported("a wave of 64 lanes")
 
 
-def _relative_move(mode: int) -> Callable[[Lowering, str, str], None]:
-    """v_movrels, v_movreld, v_movrelsd: M0 is added to a register's number."""
-
-    def run(lowering: Lowering, name: str, encoding: str) -> None:
-        scalar.indexed_move(lowering, mode)
-
-    return run
-
-
 def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:
     """v_dot2_f32: it ignores MODE, as matrix instructions do."""
     operation = lowering.table.get(name)
@@ -360,9 +351,8 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
         for name in ("permlane16", "permlanex16", "permlane16_var", "permlanex16_var")
     },
     "v_permlane64_b32": _swap_halves,
-    "v_movrels_b32": _relative_move(1),
-    "v_movreld_b32": _relative_move(8),
-    "v_movrelsd_b32": _relative_move(9),
+    **relative.EXPANSIONS,
+    **rdna_memory.EXPANSIONS,
     "v_swap_b16": _swap_short,
     **{
         f"v_dot2{kind}_f32_{form}": _dot_of_floats

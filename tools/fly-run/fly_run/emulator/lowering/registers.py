@@ -45,10 +45,11 @@ class Constants:
     data: bytearray = field(default_factory=bytearray)
     _places: dict[bytes, int] = field(default_factory=dict)
 
-    def place(self, data: bytes) -> int:
+    def place(self, data: bytes, align: int = 8) -> int:
         """Returns the offset in the wave state of these bytes, a multiple of 8 in length."""
         known = self._places.get(data)
         if known is None:
+            self.data += bytes(-(self.base + len(self.data)) % align)
             if len(self.data) + len(data) > self.capacity:
                 raise InputError(
                     f"the code has more than {self.capacity} bytes of distinct constants"
@@ -61,8 +62,8 @@ class Constants:
         return self.place((value & MASK_64).to_bytes(8, "little"))
 
     def row(self, numbers: list[int]) -> int:
-        """Places a row of 64 signed 32-bit numbers."""
-        return self.place(struct.pack(f"<{state.LANES}i", *numbers))
+        """Places a row of 64 signed 32-bit numbers, aligned as registers are."""
+        return self.place(struct.pack(f"<{state.LANES}i", *numbers), align=64)
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from fly_run.emulator.isa.instruction import Immediate, Instruction, Name, Opera
 from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.steps import Lowering, modifiers, plain
 from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.state import SGPR
 
 # SOPK: 16-bit constants, zero-extended in unsigned comparisons, otherwise sign-extended.
 _SHORT_CONSTANT = re.compile(r"s_(?:movk|cmovk|addk|mulk|cmpk_\w+)_[iu]32")
@@ -76,6 +77,9 @@ def lower_flow(lowering: Lowering, operation: Operation, encoding: str) -> None:
     elif name == "s_call_b64":
         place = lowering.scalar_target(instruction.operands[0], 2)
         lowering.add(name, place, immediate=after, link=instruction.target)
+    elif name.startswith("s_subvector_loop"):
+        place = lowering.scalar_target(instruction.operands[0], 1)
+        lowering.add(name, place, link=instruction.target)
     else:
         lowering.add(name, link=instruction.target)
 
@@ -224,7 +228,13 @@ def _move_relative(lowering: Lowering, name: str, encoding: str) -> None:
         raise Unsupported("a source that is not a register")
     element = "i64" if count == 2 else "i32"
     places = lowering.scalar_target(target, count), lowering.scalar_source(source, element)
-    lowering.add(name, *places)
+    lowering.add(name, *places, extra=SGPR + 4 * (general_scalars(lowering) - count))
+
+
+def general_scalars(lowering: Lowering) -> int:
+    """Returns the number of scalar registers that relative numbers reach: those before VCC and, on
+    gfx9, FLAT_SCRATCH and XNACK_MASK."""
+    return 102 if lowering.registers.facts.is_gfx9 else 106
 
 
 def indexed_move(lowering: Lowering, mode: int) -> None:

@@ -49,9 +49,10 @@ PACKED_RESULT = ("v_pk_", "v_dot")
 def lower_valu(lowering: Lowering, operation: Operation, encoding: str) -> None:
     name = operation.name
     known = ENCODED.get(encoding, COMMON)
-    packed = name.startswith(PACKED_RESULT) and not encoding
+    packed = name.startswith(PACKED_RESULT) and encoding != "sdwa"
     if packed:
         known = ("clamp", "op_sel", "op_sel_hi", "neg_lo", "neg_hi")
+        known += dpp.MODIFIERS if encoding else ()
     found = modifiers(lowering, *known)
     operands = lowering.instruction.operands
     if name.startswith("v_div_fmas"):

@@ -24,7 +24,7 @@ from fly_run.emulator.isa.instruction import Immediate, Instruction
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
-from fly_run.emulator.strict import clusters, undefined, unspecified
+from fly_run.emulator.strict import clusters, relative, undefined, unspecified
 from fly_run.emulator.strict.accesses import Destination, Values, destinations
 from fly_run.emulator.strict.clusters import Clusters
 from fly_run.emulator.strict.dataflow import Effect, effects_of
@@ -111,10 +111,14 @@ class Strict:
             shadow = track.shadow
             self._clusters.check(wave, group.cluster, group.rank, instruction, made, shadow)
         reached: list[tuple[Effect, list[Destination]]] = []
+        lanes = active
         for effect in effects:
+            effect = relative.resolved(effect, values, track.shadow.end)
+            if lanes is not active and relative.skipped(effect, lanes):
+                continue
             self._check_waits(wave, track, instruction, effect)
-            narrowed = self._narrowed(effect, effects, values, active)
-            places = destinations(effect, values, active)
+            narrowed = self._narrowed(effect, effects, values, lanes)
+            places = destinations(effect, values, lanes)
             shared = track.group.undefined
             use = undefined.step(track.shadow, effect, values, narrowed, places, shared)
             if use is not None:
@@ -122,6 +126,7 @@ class Strict:
             self._sharing.check_lanes(wave, instruction, effect, values, places)
             reached.append((effect, places))
             values.wrote(effect)
+            lanes = relative.narrowed(effect, values, active, lanes)
         self._issue(wave, track, instruction, reached, values)
 
     # -- state

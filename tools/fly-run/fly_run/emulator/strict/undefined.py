@@ -15,9 +15,10 @@ from fly_run.emulator import state
 from fly_run.emulator.semantics.base.access import Access, Atomic
 from fly_run.emulator.strict import undefined_memory
 from fly_run.emulator.strict.accesses import Destination, Values
-from fly_run.emulator.strict.dataflow import MATRIX_FORMS, Effect, Place
+from fly_run.emulator.strict.dataflow import M0, MATRIX_FORMS, Effect, Place
 from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, Bits, ones
 from fly_run.emulator.strict.definedness_rules import NONZERO, TABLES, rule_of
+from fly_run.emulator.strict.relative import BLOCK
 from fly_run.emulator.strict.shadow import Memory, Shadow, Use
 from fly_run.emulator.strict.undefined_moves import move_of
 
@@ -40,6 +41,8 @@ def step(
     mixes = form in MATRIX_FORMS or effect.operation.mnemonic.startswith("fly_transpose")
     change = _mix if mixes else move_of(effect.operation.mnemonic) or _compute
     change(shadow, effect, values, active)
+    if effect.operation.mnemonic == BLOCK and shadow.read(M0).any():
+        return Use("which registers are moved", None, shadow.origin((M0,)))
     return _exec(shadow, effect)
 
 

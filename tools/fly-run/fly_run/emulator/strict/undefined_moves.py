@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
 
 from fly_run.emulator import state
 from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
 from fly_run.emulator.strict.accesses import Values
-from fly_run.emulator.strict.dataflow import Effect, Place
+from fly_run.emulator.strict.dataflow import Effect
 from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones
 from fly_run.emulator.strict.shadow import Shadow
+
+RELATIVE_READ = "fly_relative_read"
 
 _Move = Callable[[Shadow, Effect, Values, np.ndarray], None]
 
@@ -64,9 +65,12 @@ def _permute(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray)
     addresses = values.lanes(effect.reads[0])
     bits = np.where(where != 0, U64(ALL_32), U64(0))
     if source.any() and addresses is not None:
-        number = (addresses.astype(np.int64) + effect.step.immediate >> 2) % state.LANES
-        if effect.operation.mnemonic == "ds_bpermute_b32":
-            bits = bits | np.where(active[number], source[number], U64(0))
+        lanes, inside = np.arange(state.LANES), effect.step.extra
+        number = addresses.astype(np.int64) + effect.step.immediate >> 2
+        number = number & inside | lanes & ~inside
+        if effect.operation.mnemonic.startswith("ds_bpermute"):
+            read = active[number] | (effect.operation.mnemonic == "ds_bpermute_fi_b32")
+            bits = bits | np.where(read, source[number], U64(0))
         else:
             sent = np.zeros(state.LANES, U64)
             for lane in np.flatnonzero(active):
@@ -131,15 +135,13 @@ def _from_lanes(shadow: Shadow, effect: Effect, values: Values, active: np.ndarr
 
 
 def _relative(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """s_movrels, s_movreld: M0 is added to the register number of the source or of the target."""
-    (source, *_), (target,) = effect.reads, effect.writes
-    by = 4 * (values.word(state.M0) or 0)
-    if effect.operation.mnemonic.startswith("s_movrels"):
-        source = replace(source, offset=source.offset + by)
-    else:
-        target = replace(target, offset=target.offset + by)
-    if max(source.offset, target.offset) < state.EXEC:
-        shadow.write(target, shadow.read(source), active, shadow.origin((source,)))
+    """A move with relative register numbers, whose places are resolved."""
+    source, index = effect.reads
+    lanes = np.ones(state.LANES, bool) if effect.operation.mnemonic == RELATIVE_READ else active
+    bits, origins = shadow.read(source), shadow.origins_of(source)
+    if shadow.read(index).any():
+        bits, origins = np.array([ones(32 * source.count)], U64), shadow.origin((index,))
+    shadow.write(effect.writes[0], bits, lanes, origins)
 
 
 def _swap(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
@@ -148,18 +150,6 @@ def _swap(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) ->
     first, second = (shadow.bits[shadow.row(place.offset)] for place in effect.writes)
     lanes = np.flatnonzero(active & (np.arange(state.LANES) & size != 0))
     first[lanes], second[lanes ^ size] = second[lanes ^ size], first[lanes].copy()
-
-
-def _indexed(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
-    """v_mov_b32 with relative registers."""
-    index = (values.word(state.M0) or 0) & 0xFF
-    target, source = effect.step.operands[:2]
-    target += index * state.ROW if effect.step.extra & 8 else 0
-    source += index * state.ROW if effect.step.extra & 1 else 0
-    place = Place(source, 1, True)
-    if max(source, target) < shadow.end:
-        bits = shadow.read(place)
-        shadow.write(Place(target, 1, True), bits, active, shadow.origins_of(place))
 
 
 def _nothing(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
@@ -188,6 +178,7 @@ _MOVES: dict[str, _Move] = {
     "fly_dpp": _by_table,
     "fly_dpp_64": _by_table,
     "ds_bpermute_b32": _permute,
+    "ds_bpermute_fi_b32": _permute,
     "ds_permute_b32": _permute,
     "v_permlane16_swap_b32": _swap,
     "v_permlane32_swap_b32": _swap,
@@ -195,13 +186,14 @@ _MOVES: dict[str, _Move] = {
     **{f"v_permlane_{kind}_b32": _in_groups for kind in ("bcast", "up", "down", "xor")},
     "fly_matrix_lanes": _from_lanes,
     **{f"s_movrel{end}_b{width}": _relative for end in "sd" for width in (32, 64)},
-    "fly_indexed_move": _indexed,
+    **dict.fromkeys(("s_movrelsd_2_b32", RELATIVE_READ, "fly_relative_write"), _relative),
+    "fly_indexed_move": _relative,
     **dict.fromkeys(("s_cselect_b32", "s_cselect_b64"), _cselect),
     **dict.fromkeys(("s_cmov_b32", "s_cmov_b64", "s_cmovk_i32"), _cselect),
     **dict.fromkeys(
         """
 fly_use_control fly_restore_exec fly_read_pair fly_mode_single fly_mode_double
-fly_set_mode fly_set_mode_bits fly_get_mode
+fly_set_mode fly_set_mode_bits fly_get_mode fly_block_begins fly_block_register
 """.split(),  # noqa: SIM905
         _nothing,
     ),

@@ -9,6 +9,7 @@ fly_run.emulator.watch.measure documents its source.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
@@ -49,14 +50,18 @@ def _bits(h: Handler, test: Callable[[Value], Value]) -> Value:
     return total
 
 
-def _list_addresses(h: Handler, base: Value, low: Value | None, high: Value | None) -> None:
+def _list_addresses(
+    h: Handler, base: Value, low: Value | None, high: Value | None, unit: Value | None = None
+) -> None:
     """Writes the sums of the base and of the rows with low and high dwords, if any, to the ADDRESS
-    list."""
+    list. `unit`: the low dwords are signed numbers of so many bytes."""
     for first in range(0, LANES, CHUNK):
         start = h.constant("i64", first)
         address = base.splat(CHUNK)
         if low is not None:
-            address = load_row(low, start, CHUNK).zext("i64") + address
+            row = load_row(low, start, CHUNK)
+            own = row.zext("i64") if unit is None else row.sext("i64") * unit.splat(CHUNK)
+            address = own + address
         if high is not None:
             address = address + (load_row(high, start, CHUNK).zext("i64") << 32)
         h.wave.at(state.ADDRESS + 8 * first).store(address, align=64)
@@ -156,19 +161,24 @@ def _lines(h: Handler, mask: Value, line: Value) -> tuple[Value, Value]:
     return found, h.intrinsic("llvm.umin", least, found)
 
 
-def _global(h: Handler, scalar: bool) -> None:
-    low = h.operand(1)
-    base = h.immediate()
-    if scalar:
-        base = base + h.operand(2).load("i64")
-    _list_addresses(h, base, low, None if scalar else low.at(ROW))
+def _global(h: Handler, variant: str) -> None:
+    _list(h, variant)
     _count_lines(h, h.exec_mask())
 
 
-def _flat(h: Handler) -> None:
+def _list(h: Handler, variant: str) -> None:
+    """Lists the addresses of a global or flat access, whose variant says what they are the sum of
+    (`fly_run.emulator.semantics.memory.emit`)."""
+    low, base = h.operand(1), h.immediate()
+    if variant == "v":
+        return _list_addresses(h, base, low, low.at(ROW))
+    units = {"s": None, "g": h.constant("i64", 1), "h": _parameter(h, "size")}
+    _list_addresses(h, base + h.operand(2).load("i64"), low, None, units[variant])
+
+
+def _flat(h: Handler, variant: str) -> None:
     """Lanes whose address is in an aperture access LDS or private memory."""
-    low = h.operand(1)
-    _list_addresses(h, h.immediate(), low, low.at(ROW))
+    _list(h, variant)
     mask = h.exec_mask()
     for name, aperture in (
         ("shared", state.SHARED_APERTURE),
@@ -295,9 +305,8 @@ def _lds(h: Handler) -> None:
 
 # Named after the access that they precede: its form and its variant.
 CUSTOM: dict[str, Callable[[Handler], None]] = {
-    "fly_measure_global.v": lambda h: _global(h, scalar=False),
-    "fly_measure_global.s": lambda h: _global(h, scalar=True),
-    "fly_measure_flat.v": _flat,
+    **{f"fly_measure_global.{one}": partial(_global, variant=one) for one in "vsgh"},
+    **{f"fly_measure_flat.{one}": partial(_flat, variant=one) for one in "vgh"},
     "fly_measure_buffer": _buffer,
     "fly_measure_lds.v": _lds,
 }

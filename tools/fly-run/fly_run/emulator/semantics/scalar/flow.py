@@ -171,6 +171,39 @@ def _call(h: Handler) -> None:
     _branch(h)
 
 
+def _begin_halves(h: Handler) -> None:
+    """s_subvector_loop_begin (RDNA3 ISA manual, SOPK): starts a loop over the halves of a wave of
+    64 lanes that have active lanes. Operand 0 keeps the high half of EXEC while the loop runs for
+    the low one, and 0 if it runs for the high one only. Without active lanes it is skipped."""
+    low, high = h.wave.at(state.EXEC), h.wave.at(state.EXEC + 4)
+    first, second = low.load("i32"), high.load("i32")
+    none = h.exec_mask().compare("eq", 0)
+    only_high = first.compare("eq", 0)
+    left = h.count()
+
+    def start() -> None:
+        h.operand(0).store(only_high.select(0, second))
+        high.store(only_high.select(second, 0))
+
+    h.when(~none, start)
+    _go(h, left, none.select(h.op.at(state.OP_LINK).load("ptr"), h.op.at(state.OP_SIZE)))
+
+
+def _end_halves(h: Handler) -> None:
+    """s_subvector_loop_end: after the low half goes back for the high one, if operand 0 has active
+    lanes of it, and keeps the low half there; after the high half restores the low one."""
+    low, high = h.wave.at(state.EXEC), h.wave.at(state.EXEC + 4)
+    first, second = low.load("i32"), high.load("i32")
+    kept = h.operand(0).load("i32")
+    was_high = second.compare("ne", 0)
+    again = ~was_high & kept.compare("ne", 0)
+    left = h.count()
+    low.store(was_high.select(kept, again.select(0, first)))
+    high.store(was_high.select(second, kept))
+    h.operand(0).store(again.select(first, kept))
+    _go(h, left, again.select(h.op.at(state.OP_LINK).load("ptr"), h.op.at(state.OP_SIZE)))
+
+
 def _trap(h: Handler) -> None:
     h.fault("trap")
 
@@ -200,6 +233,8 @@ BODIES: dict[str, Callable[[Handler], None]] = {
     "s_setpc_b64": _set_pc,
     "s_swappc_b64": _swap_pc,
     "s_call_b64": _call,
+    "s_subvector_loop_begin": _begin_halves,
+    "s_subvector_loop_end": _end_halves,
     "s_trap": _trap,
     "s_memtime": _clock,
     "s_memrealtime": _clock,

@@ -7,21 +7,19 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
-from fly_run.emulator.semantics.base.operation import GFX9, SINCE_GFX11, Operation
+from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.semantics.memory.emit import starts
 from fly_run.emulator.semantics.memory.pairs import read_pair
 
 Body = Callable[[Handler], None]
 
-GENERAL_SGPRS = 102  # the special registers follow them
-
 
 def operations() -> Iterator[Operation]:
     for name, body in CUSTOM.items():
         yield Operation(name, "custom", body=body, short=body is read_pair)
-    for name, body in PERMUTATIONS.items():
-        yield Operation(f"{name}@wave", "custom", body=body(LANES), traits=GFX9)
-        yield Operation(f"{name}@half", "custom", body=body(LANES // 2), traits=SINCE_GFX11)
+    yield Operation(
+        "ds_bpermute_fi_b32", "custom", body=_backward_permute(True), traits=frozenset({"gfx12"})
+    )
 
 
 def element(row: Value, lane: Value) -> Value:
@@ -65,22 +63,26 @@ def scratch_row(h: Handler) -> Value:
     return h.wave.at(state.TEMP + (state.TEMP_ROWS - 1) * ROW)
 
 
-def _target_lane(h: Handler, lane: Value, group: int) -> Value:
-    """Returns the lane that `lane` selects, within its own group of `group` lanes."""
+def _target_lane(h: Handler, lane: Value) -> Value:
+    """Returns the lane that `lane` selects, within its own group of lanes, whose size less 1 is the
+    extra word."""
     address = element(h.operand(1), lane).load("i32") + h.immediate().trunc("i32")
-    return (address.lshr(2) & (group - 1)).zext("i64") | (lane & -group)
+    inside = h.extra()
+    return (address.lshr(2) & inside).zext("i64") | (lane & ~inside.zext("i64"))
 
 
-def _backward_permute(group: int) -> Body:
-    """ds_bpermute: each lane reads the lane that it selects; 0 from an inactive one."""
+def _backward_permute(inactive: bool) -> Body:
+    """ds_bpermute: each lane reads the lane that it selects; 0 from an inactive one, unless
+    `inactive` lanes are read like others (ds_bpermute_fi)."""
 
     def run(h: Handler) -> None:
         mask, result = h.exec_mask(), scratch_row(h)
 
         def fetch(lane: Value) -> None:
-            source = _target_lane(h, lane, group)
-            active = (mask.lshr(source) & 1).compare("ne", 0)
-            value = active.select(element(h.operand(2), source).load("i32"), 0)
+            source = _target_lane(h, lane)
+            value = element(h.operand(2), source).load("i32")
+            if not inactive:
+                value = (mask.lshr(source) & 1).compare("ne", 0).select(value, 0)
             element(result, lane).store(value)
 
         h.for_lanes(mask, fetch)
@@ -89,22 +91,18 @@ def _backward_permute(group: int) -> Body:
     return run
 
 
-def _forward_permute(group: int) -> Body:
+def _forward_permute(h: Handler) -> None:
     """ds_permute: each lane writes to the lane that it selects; the highest writer wins, and a lane
     that is not written gets 0."""
+    result = scratch_row(h)
+    _clear(h, result)
 
-    def run(h: Handler) -> None:
-        result = scratch_row(h)
-        _clear(h, result)
+    def send(lane: Value) -> None:
+        value = element(h.operand(2), lane).load("i32")
+        element(result, _target_lane(h, lane)).store(value)
 
-        def send(lane: Value) -> None:
-            value = element(h.operand(2), lane).load("i32")
-            element(result, _target_lane(h, lane, group)).store(value)
-
-        h.for_lanes(h.exec_mask(), send)
-        write_result(h, result)
-
-    return run
+    h.for_lanes(h.exec_mask(), send)
+    write_result(h, result)
 
 
 def _fetch_by_table(h: Handler, source: Value, result: Value, mask: Value) -> Value:
@@ -226,13 +224,12 @@ def _set_index(h: Handler) -> None:
 
 def _move_relative(relative: int, kind: str) -> Callable[[Handler], None]:
     """s_movrels, s_movreld: M0 is added to the register number of the source (operand 1) or of the
-    result (operand 0)."""
+    result (operand 0). The extra word is the offset of the last place."""
 
     def run(h: Handler) -> None:
         offset = h.op.at(state.OP_OPERANDS + 4 * relative).load("i32").zext("i64")
         moved = offset + (h.wave.at(state.M0).load("i32").zext("i64") << 2)
-        width = 8 if kind == "i64" else 4
-        beyond = moved.compare("ugt", 4 * GENERAL_SGPRS - width)
+        beyond = moved.compare("ugt", h.extra().zext("i64"))
         h.when(beyond, lambda: h.fault("register index"))
         places = [h.operand(0), h.operand(1)]
         places[relative] = h.wave.at(moved)
@@ -320,15 +317,12 @@ def _lane_address(h: Handler) -> None:
     store_row(h.operand(0), h.constant("i64", 0), address, None)
 
 
-# Among all 64 lanes on gfx9; among 32 since gfx10, for both wave sizes.
-PERMUTATIONS: dict[str, Callable[[int], Body]] = {
-    "ds_bpermute_b32": _backward_permute,
-    "ds_permute_b32": _forward_permute,
-}
 CUSTOM: dict[str, Callable[[Handler], None]] = {
     "v_readlane_b32": _read_lane,
     "v_writelane_b32": _write_lane,
     "v_readfirstlane_b32": _read_first_lane,
+    "ds_bpermute_b32": _backward_permute(False),
+    "ds_permute_b32": _forward_permute,
     "ds_swizzle_b32": _swizzle,
     "v_permlane16_swap_b32": _swap_halves(16),
     "v_permlane32_swap_b32": _swap_halves(32),

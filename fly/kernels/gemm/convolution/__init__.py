@@ -1,0 +1,1 @@
+"""Convolutions in two dimensions as matrix products."""

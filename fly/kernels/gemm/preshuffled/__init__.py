@@ -1,0 +1,1 @@
+"""Products with matrices whose elements are in the order in which waves read them."""

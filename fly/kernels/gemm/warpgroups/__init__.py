@@ -1,0 +1,1 @@
+"""Products on Hopper: TMA and wgmma, by warp groups with roles."""
