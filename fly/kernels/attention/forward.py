@@ -118,9 +118,9 @@ def launch(
     Lse = fx.empty((Q.shape[0], Q.shape[1], Q.shape[2]), fx.Float32)
     group = workgroup(Q.dtype, problem.d, wide=True)
     grid = (tiles(group.own, Q.shape[2], starts_q, problem.packed), Q.shape[1], Q.shape[0])
-    # General code, whose heads are arguments, has a register more than so many waves leave it.
-    wanted = group.waves and isinstance(Q.shape[1], int)
-    attributes = (("rocdl.waves_per_eu", group.waves),) if wanted else ()
+    # Where the distance of rows is an argument, a register more is needed than that leaves.
+    fits = all(isinstance(one.stride[2], int) for one in (Q, K, V))
+    attributes = (("rocdl.waves_per_eu", group.waves),) if group.waves and fits else ()
     attention_kernel(Q, K, V, Out, Lse, starts_q, starts_k, scale, problem).launch(
         grid=grid, block=group.threads, attributes=attributes
     )
