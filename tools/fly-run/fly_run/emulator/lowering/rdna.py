@@ -121,7 +121,8 @@ def _compare_into_exec(lowering: Lowering, name: str, encoding: str) -> None:
         aside = lowering.scalar_temporary()
         compare = replace(compare, operands=(aside, *compare.operands[1:]))
         lowering.steps[-2:] = [compare, restore]
-        lowering.add("s_mov_b64", state.EXEC, aside)
+        width = 32 * lowering.registers.mask_count
+        lowering.add(f"s_mov_b{width}", state.EXEC, aside)
 
 
 # -- scalar ----------------------------------------------------------------------------------------
