@@ -16,7 +16,7 @@ from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
 from fly_run.emulator.lowering.scalar import CLUSTER_REGISTER, HARDWARE_REGISTER
 from fly_run.emulator.lowering.steps import EXEC, VCC, Lowering, Source, Step, modifiers, plain
 from fly_run.emulator.lowering.vector import clamp_float, is_high, lower_valu, op_sel, source_of
-from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
+from fly_run.emulator.semantics.vector.picking import BOUND, INACTIVE
 
 Lower = Callable[[Instruction], list[Step]]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fly_run.emulator import state
-from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
+from fly_run.emulator.semantics.vector.picking import BOUND, INACTIVE
 from fly_run.emulator.strict.accesses import Values
 from fly_run.emulator.strict.dataflow import Effect, Place
 from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones

@@ -49,8 +49,12 @@ def emit_memory(operation: Operation, name: str) -> Handler:
     if isinstance(detail, Access):
         if operation.form in ("global", "flat", "lds"):
             _contiguous(handler, operation.form, variant, detail, mask, done)
+        slow = ""
         if operation.form == "lds" and detail.size >= 4:
             slow = _within_lds(handler, variant, detail, mask)
+        elif operation.form in ("global", "flat") and detail.kind == "load" and detail.size >= 4:
+            slow = _within_region(handler, operation.form, variant, detail, mask)
+        if slow:
             handler.branch(done)
             handler.block(slow)
         _listed(handler, operation.form, variant, detail, mask)
@@ -277,6 +281,37 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
                 host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
 
         h.for_lanes(mask, put)
+    return slow
+
+
+def _within_region(h: Handler, form: str, variant: str, access: Access, mask: Value) -> str:
+    """Loads from the site's last region; falls through to the list if an address is outside."""
+    row, high_row = _low_and_high(h, form, variant)
+    region = h.op.at(state.OP_LINK).load_shared("ptr")
+    begin = region.at(state.REGION_LOW).load("i64")
+    length = region.at(state.REGION_LENGTH).load("i64")
+    base = _base(h, form, variant) - begin
+
+    def offsets(first: Value, lanes: int) -> Value:
+        offset = _offset(load_row(row, first, lanes), variant, access.size) + base
+        if high_row is not None:
+            offset = offset + (load_row(high_row, first, lanes).zext("i64") << 32)
+        return offset
+
+    origin = h.constant("i64", 0)
+    all_inside = every_active(
+        offsets(origin, h.lanes).compare("ult", starts(h, length, access.size)), mask
+    )
+    good, slow = shortcut(h), f"outside{h.fresh()}"
+    h.branch_if(all_inside, good, slow)
+    h.block(good)
+    host = (begin + region.at(state.REGION_DELTA).load("i64")).convert("inttoptr", "ptr")
+    dwords = dwords_of(h, access, host)
+
+    def fetch(first: Value, lanes: Value) -> None:
+        fetch_chunk(h, dwords, offsets(first, CHUNK), first, lanes, access.dwords == 1)
+
+    h.over_chunks(CHUNK, fetch)
     return slow
 
 
