@@ -74,21 +74,30 @@ class Handler(Function):
     def count(self) -> Value:
         """Subtracts the instructions since the last landing, including this one, from the quantum;
         returns the rest."""
+        left, after = self.count_only()
+        self.wave.at(state.LANDING).store(after)
+        return left
+
+    def count_only(self) -> tuple[Value, Value]:
+        """Counts, for a handler that then lands elsewhere; returns the rest of the quantum and the
+        number of the next instruction."""
         index = self.op.at(state.OP_INDEX).load("i32").zext("i64")
         ran = index - self.wave.at(state.LANDING).load("i64") + 1
         left = self.wave.at(state.QUANTUM).load("i64") - ran
         self.wave.at(state.QUANTUM).store(left)
-        self.wave.at(state.LANDING).store(index + 1)
-        return left
+        return left, index + 1
 
     def land(self, op: Value) -> None:
         """Records that a straight-line run starts at `op`."""
         index = op.at(state.OP_INDEX).load("i32").zext("i64")
         self.wave.at(state.LANDING).store(index)
 
-    def over_chunks(self, chunk: int, body: Callable[[Value, Value], None]) -> None:
+    def over_chunks(
+        self, chunk: int, body: Callable[[Value, Value], None], active: Value | None = None
+    ) -> None:
         """Runs `body(first, mask)` for each `chunk` lanes, less than all, up to the last one with
-        an active lane: the first lane (i64) and the chunk's bits of EXEC (`<chunk x i1>`)."""
+        an active lane: the first lane (i64) and the chunk's bits (`<chunk x i1>`) of `active`, by
+        default EXEC."""
 
         def turn(carried: list[Value]) -> tuple[list[Value], Value]:
             first, left = carried
@@ -96,7 +105,8 @@ class Handler(Function):
             left = left.lshr(chunk)
             return [first + chunk, left], left.compare("ne", 0)
 
-        self.loop([self.constant("i64", 0), self.exec_mask()], turn)
+        mask = self.exec_mask() if active is None else active
+        self.loop([self.constant("i64", 0), mask], turn)
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,9 @@ from dataclasses import dataclass
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import ALIGNED, CHUNK, FLAT, WRITES, Access, Atomic
-from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.base.emit import ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.memory.quick_buffer import through_buffer
 from fly_run.emulator.semantics.memory.transfer import (
     atomic_lane,
     dwords_of,
@@ -33,6 +34,7 @@ from fly_run.emulator.semantics.memory.transfer import (
     shortcut,
     store_lane,
     store_run,
+    whole_wave,
 )
 
 
@@ -49,6 +51,8 @@ def emit_memory(operation: Operation, name: str) -> Handler:
     if isinstance(detail, Access):
         if operation.form in ("global", "flat", "lds"):
             _contiguous(handler, operation.form, variant, detail, mask, done)
+        if operation.form == "buffer":
+            through_buffer(handler, detail, mask, done)
         slow = ""
         if operation.form == "lds" and detail.size >= 4:
             slow = _within_lds(handler, variant, detail, mask)
@@ -164,7 +168,7 @@ def _contiguous(
 
     lane_zero = first.low - (first.lane * step).trunc("i32")
     follow = all_active(lows.compare("eq", steps + lane_zero), first)
-    count = _whole_wave(h, mask, lanes) if whole else None
+    count = whole_wave(h, mask, lanes) if whole else None
     if count is not None:
         follow = follow & count.compare("ne", 0)
         length = count * access.size
@@ -212,16 +216,6 @@ def _contiguous(
     else:
         h.branch(slow)
     h.block(slow)
-
-
-def _whole_wave(h: Handler, mask: Value, lanes: int) -> Value:
-    """Returns the number of lanes (i64) of a wave that has all its lanes active, 0 of another: 32,
-    or 64 if there are such waves."""
-    half = LANES // 2
-    some = mask.compare("eq", (1 << half) - 1).select(h.constant("i64", half), 0)
-    if lanes == half:
-        return some
-    return mask.compare("eq", -1).select(h.constant("i64", LANES), some)
 
 
 def host_of(

@@ -43,6 +43,15 @@ def last_lane(h: Function, mask: Value) -> Value:
     return 63 - h.intrinsic("llvm.ctlz", mask, h.constant("i1", 0), result=mask)
 
 
+def whole_wave(h: Handler, mask: Value, lanes: int) -> Value:
+    """Returns the number of lanes (i64) of a wave that has all its lanes active, 0 of another: 32,
+    or 64 if there are such waves."""
+    some = mask.compare("eq", (1 << HALF) - 1).select(h.constant("i64", HALF), 0)
+    if lanes == HALF:
+        return some
+    return mask.compare("eq", -1).select(h.constant("i64", LANES), some)
+
+
 def load_run(
     h: Handler,
     access: Access,
@@ -302,7 +311,12 @@ def _host_of_lane(h: Handler, lane: Value) -> Value:
 
 
 def load_lane(h: Handler, access: Access, lane: Value) -> None:
-    host, target = _host_of_lane(h, lane), h.operand(0).at(lane << 2)
+    load_from(h, access, _host_of_lane(h, lane), lane)
+
+
+def load_from(h: Handler, access: Access, host: Value, lane: Value) -> None:
+    """Loads the data of a lane from a host pointer."""
+    target = h.operand(0).at(lane << 2)
     if access.size < 4:
         raw = host.load(f"i{8 * access.size}", align=1)
         old = target.load("i32") if access.half else None
@@ -313,7 +327,12 @@ def load_lane(h: Handler, access: Access, lane: Value) -> None:
 
 
 def store_lane(h: Handler, access: Access, lane: Value) -> None:
-    host, source = _host_of_lane(h, lane), h.operand(0).at(lane << 2)
+    store_to(h, access, _host_of_lane(h, lane), lane)
+
+
+def store_to(h: Handler, access: Access, host: Value, lane: Value) -> None:
+    """Stores the data of a lane to a host pointer."""
+    source = h.operand(0).at(lane << 2)
     if access.size < 4:
         value = source.load("i32")
         if access.half == "high":

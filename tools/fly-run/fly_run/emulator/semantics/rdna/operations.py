@@ -72,7 +72,7 @@ def _pack_integers(signed: bool) -> Body:
     """Converts f32 to 16-bit integers, truncated and saturated."""
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
-        low, high = (to_integer(k, value, "i16", signed) for value in (a, b))
+        low, high = (to_integer(value, "i16", signed) for value in (a, b))
         return pack(low, high)
 
     return run
