@@ -28,17 +28,18 @@ sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "benchmarks")]
 COPIES, TURNS = 16, 600
 NEIGHBOUR = "v_add_f32"
 # s[2:3]: the buffer; s[40:43]: a raw resource of it; s44: selects bytes; s48, s49: lanes.
-# v1, v2, v3: 4, 8 and 16 times the lane; v4: rows; v5: scattered; v6: 2 times the lane;
+# v1, v3, v6: 4, 16 and 2 times the lane; v20, v21, v7: the same for rows; v5: scattered;
 # v8 to v11: results; v12 to v19: operands.
 SETUP = """s_load_dwordx2 s[2:3], s[0:1], 0x0
 v_and_b32 v0, 0x3ff, v0
 v_lshlrev_b32 v1, 2, v0
-v_lshlrev_b32 v2, 3, v0
 v_lshlrev_b32 v3, 4, v0
 v_and_b32 v4, 15, v0
-v_lshlrev_b32 v4, 4, v4
 v_lshrrev_b32 v5, 4, v0
-v_lshl_or_b32 v4, v5, 10, v4
+v_lshlrev_b32 v5, 10, v5
+v_lshl_or_b32 v7, v4, 1, v5
+v_lshl_or_b32 v20, v4, 2, v5
+v_lshl_or_b32 v21, v4, 4, v5
 v_mul_u32_u24 v5, 80, v0
 v_lshlrev_b32 v6, 1, v0
 s_waitcnt lgkmcnt(0)
@@ -101,10 +102,13 @@ ds_bpermute_b32 v8, v1, v12
 ds_permute_b32 v8, v1, v12
 ds_swizzle_b32 v8, v12 offset:swizzle(SWAP,16)
 """
-# The mnemonic's size, the registers of its data, and the offsets of a run.
-SIZES = (("dword", "b32", "v8", "v1"), ("dwordx4", "b128", "v[8:11]", "v3"))
-PLACES = (("a run", ""), ("rows", "v4"), ("scattered", "v5"))
-SHORTS = (("ushort", "short", "u16", "b16", "v8", "v6"),)
+# The size in mnemonics of loads and stores, of memory and of LDS; the registers of its data, and
+# the offsets of a run and of rows.
+SIZES = (
+    ("dword", "dword", "b32", "b32", "v8", "v1", "v20"),
+    ("dwordx4", "dwordx4", "b128", "b128", "v[8:11]", "v3", "v21"),
+    ("ushort", "short", "u16", "b16", "v8", "v6", "v7"),
+)
 
 
 def instructions() -> dict[str, str]:
@@ -113,10 +117,8 @@ def instructions() -> dict[str, str]:
     for line in (SCALAR.strip() + VECTOR).strip().split("\n"):
         name = line.split()[0]
         found[name if name not in found else f"{name}, a selector for each lane"] = line
-    accesses = [(size, size, bits, bits, *rest) for size, bits, *rest in SIZES]
-    for load, store, read, write, data, run in (*accesses, *SHORTS):
-        for what, place in PLACES:
-            at = place or run
+    for load, store, read, write, data, run, rows in SIZES:
+        for what, at in (("a run", run), ("rows", rows), ("scattered", "v5")):
             lines = (
                 f"ds_read_{read} {data}, {at}",
                 f"ds_write_{write} {at}, {data}",

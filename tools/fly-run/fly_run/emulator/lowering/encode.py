@@ -229,9 +229,9 @@ class Encoder:
     def _address(self, step: Step) -> int:
         """Returns the address of a step's handler: in waves of 32 lanes, their own if there is one.
         A mask in EXEC is the exception: it is stored whole (`TO_EXEC`)."""
-        end = TO_EXEC if step.operands[:1] == (state.EXEC,) else SHORT
-        if self.registers.wave_size < state.LANES:
-            return self.handlers.get(step.handler + end) or self.handlers[step.handler]
+        own = step.handler + (TO_EXEC if step.operands[:1] == (state.EXEC,) else SHORT)
+        if self.registers.wave_size < state.LANES and own in self.handlers:
+            return self.handlers[own]
         return self.handlers[step.handler]
 
     def _assemble(

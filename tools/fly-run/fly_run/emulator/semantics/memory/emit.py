@@ -19,14 +19,12 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import ALIGNED, CHUNK, FLAT, WRITES, Access, Atomic
 from fly_run.emulator.semantics.base.emit import ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.memory.chunks import dwords_of, fetch_chunk, gather, put_chunk
 from fly_run.emulator.semantics.memory.quick_buffer import through_buffer
 from fly_run.emulator.semantics.memory.transfer import (
     atomic_lane,
-    dwords_of,
     every_active,
-    fetch_chunk,
     first_lane,
-    gather,
     lanes_of,
     last_lane,
     load_lane,
@@ -34,6 +32,7 @@ from fly_run.emulator.semantics.memory.transfer import (
     shortcut,
     store_lane,
     store_run,
+    store_to,
     whole_wave,
 )
 
@@ -81,9 +80,20 @@ def _listed(h: Handler, form: str, variant: str, access: Access, mask: Value) ->
     _resolve(h, form, access.size, WRITES if access.kind == "store" else 0)
     if access.kind == "load" and access.size >= 4:
         gather(h, access)
+        return
+    move = load_lane if access.kind == "load" else store_lane
+
+    def one(lane: Value) -> None:
+        move(h, access, lane)
+
+    def put(first: Value, lanes: Value) -> None:
+        index = h.wave.at(state.ADDRESS).at(first << 3).load("i64", CHUNK, align=64)
+        put_chunk(h, access, h.named("ptr", "null"), index, first, lanes, one)
+
+    if access.dwords > 1:
+        h.over_chunks(CHUNK, put)
     else:
-        move = load_lane if access.kind == "load" else store_lane
-        h.for_lanes(mask, lambda lane: move(h, access, lane))
+        h.for_lanes(mask, one)
 
 
 def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | None]:
@@ -263,18 +273,22 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
 
         def fetch(first: Value, lanes: Value) -> None:
             index = load_row(offsets, first, CHUNK) + constant
-            fetch_chunk(h, dwords, index, first, lanes, access.dwords == 1)
+            fetch_chunk(h, dwords, index, first, lanes, access.dwords == 1, base)
 
         h.over_chunks(CHUNK, fetch)
+        return slow
+
+    def one(lane: Value) -> None:
+        store_to(h, access, base.at(offsets.at(lane << 2).load("i32") + constant), lane)
+
+    def put(first: Value, lanes: Value) -> None:
+        index = load_row(offsets, first, CHUNK) + constant
+        put_chunk(h, access, base, index, first, lanes, one)
+
+    if access.dwords > 1:
+        h.over_chunks(CHUNK, put)
     else:
-
-        def put(lane: Value) -> None:
-            host = base.at(offsets.at(lane << 2).load("i32") + constant)
-            source = h.operand(0).at(lane << 2)
-            for n in range(access.dwords):
-                host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
-
-        h.for_lanes(mask, put)
+        h.for_lanes(mask, one)
     return slow
 
 
@@ -303,7 +317,7 @@ def _within_region(h: Handler, form: str, variant: str, access: Access, mask: Va
     dwords = dwords_of(h, access, host)
 
     def fetch(first: Value, lanes: Value) -> None:
-        fetch_chunk(h, dwords, offsets(first, CHUNK), first, lanes, access.dwords == 1)
+        fetch_chunk(h, dwords, offsets(first, CHUNK), first, lanes, access.dwords == 1, host)
 
     h.over_chunks(CHUNK, fetch)
     return slow

@@ -16,11 +16,10 @@ from fly_run.emulator.semantics.base.access import (
     Access,
 )
 from fly_run.emulator.semantics.base.emit import ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.memory.chunks import dwords_of, fetch_chunk, put_chunk
 from fly_run.emulator.semantics.memory.resolve_buffer import Resource
 from fly_run.emulator.semantics.memory.transfer import (
-    dwords_of,
     every_active,
-    fetch_chunk,
     first_lane,
     lanes_of,
     load_from,
@@ -123,12 +122,23 @@ def _move(
 
         def fetch(first: Value, lanes: Value) -> None:
             index = offsets.at(first, CHUNK).zext("i64")
-            fetch_chunk(h, dwords, index, first, lanes, access.dwords == 1)
+            fetch_chunk(h, dwords, index, first, lanes, access.dwords == 1, host)
 
         h.over_chunks(CHUNK, fetch, mask)
     else:
         move = load_from if access.kind == "load" else store_to
-        h.for_lanes(mask, lambda lane: move(h, access, host.at(offsets.of(lane)), lane))
+
+        def one(lane: Value) -> None:
+            move(h, access, host.at(offsets.of(lane)), lane)
+
+        def put(first: Value, lanes: Value) -> None:
+            index = offsets.at(first, CHUNK).zext("i64")
+            put_chunk(h, access, host, index, first, lanes, one)
+
+        if access.dwords > 1:
+            h.over_chunks(CHUNK, put, mask)
+        else:
+            h.for_lanes(mask, one)
     h.branch(after)
     h.block(after)
 
