@@ -66,14 +66,7 @@ SAME = {
     "s_wait_dscnt": "s_wait_dscnt 0x0",
     "s_delay_alu": "s_delay_alu instid0(VALU_DEP_1)",
 }
-LOOP = """
-.amdgcn_target "amdgcn-amd-amdhsa--{target}"
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-  s_load_b64 s[2:3], s[0:1], 0x0
+LOOP = """  s_load_b64 s[2:3], s[0:1], 0x0
   v_and_b32 v0, 0x3ff, v0
   v_and_b32 v0, 31, v0
   v_lshlrev_b32 v1, 2, v0
@@ -103,36 +96,7 @@ again:
   s_add_co_i32 s6, s6, -1
   s_cmp_lg_u32 s6, 0
   s_cbranch_scc1 again
-  s_endpgm
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_next_free_vgpr 16
-  .amdhsa_next_free_sgpr 32
-  .amdhsa_kernarg_size 8
-  .amdhsa_group_segment_fixed_size 2048
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.target: amdgcn-amd-amdhsa--{target}
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 8
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 2048
-    .private_segment_fixed_size: 0
-    .wavefront_size: 32
-    .sgpr_count: 32
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 1024
-    .args:
-      - {{.name: a, .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
-"""
+  s_endpgm"""
 Pair = tuple[str, str]
 
 
@@ -261,15 +225,17 @@ def compiled(work: Any, targets: Pair, rounds: int) -> list[Compiled]:
 
 def same(targets: Pair, rounds: int) -> list[Same]:
     import numpy as np
+    from emulator_support import frame
     from oracle.launching import build
 
     found = []
-    for name, text in SAME.items():
+    for name, instruction in SAME.items():
         launches = []
         memory = np.ones(4096, np.float32)
         for target in targets:
-            body = f"  {text}\n" * COPIES
-            data = build.assemble(LOOP.format(target=target, turns=TURNS, body=body), target)
+            body = f"  {instruction}\n" * COPIES
+            text = frame.kernel(target, LOOP.format(turns=TURNS, body=body), lds=2048)
+            data = build.assemble(text, target)
             device, function, packed = binding(data, "k", [memory], target)
 
             def launch(device=device, function=function, packed=packed) -> None:
@@ -277,7 +243,7 @@ def same(targets: Pair, rounds: int) -> list[Same]:
 
             launch()
             launches.append(launch)
-        lines = COPIES * TURNS * WAVES * len(text.splitlines())
+        lines = COPIES * TURNS * WAVES * len(instruction.splitlines())
         least = [seconds * 1e9 / lines for seconds in fastest(launches, rounds)]
         found.append(Same(name, (least[0], least[1])))
     return found

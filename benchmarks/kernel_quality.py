@@ -184,7 +184,7 @@ def table(found: Table) -> str:
 def report(found: Table, target: str) -> list[str]:
     """What is wrong with ours, after a summary on standard error."""
     high = {one.name: above(found, one) for one in PROBLEMS}
-    judged = [one for one in high if one in found.get("FlyDSL", {})]
+    judged = [one for one in high if one in found["fly"] and one in found.get("FlyDSL", {})]
     for name in judged:
         if high[name]:
             print(f"{target} {name}: {', '.join(high[name])} above FlyDSL's", file=sys.stderr)

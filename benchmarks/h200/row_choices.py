@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from fly.kernels import row_plans
-from fly.kernels.row_plans import Choice
+from fly.kernels.rowwise import row_plans
+from fly.kernels.rowwise.row_plans import Choice
 from h200.row_cases import PROCESSORS, Case
 
 SHARED = 220 << 10  # bytes of a multiprocessor's shared memory for rows

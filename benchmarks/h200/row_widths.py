@@ -3,7 +3,7 @@
     python -m h200.row_widths prepare FOLDER [KERNEL [WIDTH]] [try|clusters]   compiles, without GPU
     python -m h200.row_widths run FOLDER RESULTS.json [KERNEL] [alone]     measures
     python -m h200.row_widths check FOLDER RESULTS.json   our fastest, of few rows, beside f64
-    python -m h200.row_widths choose RESULTS.json         writes fly/kernels/row_plans.json
+    python -m h200.row_widths choose RESULTS.json         writes fly/kernels/rowwise/row_plans.json
     python -m h200.row_widths table RESULTS.json          writes the section of results/h200.md
 
 With `try`, all plans that `row_choices` names are compiled, of which `choose` takes the fastest for
@@ -266,7 +266,7 @@ def check(folder: Path, rows: list[dict[str, Any]]) -> int:
 
 def _blocks(case: Case, columns: int, ship: list[int]) -> int:
     """The blocks that take rows in turn; 0 if each row has one."""
-    from fly.kernels.row_plans import Choice, measured
+    from fly.kernels.rowwise.row_plans import Choice, measured
 
     choice = Choice(*ship) if len(ship) >= 5 else measured(case.name, TARGET, 2 * columns)
     return choice.blocks if choice is not None and choice.ahead else 0
@@ -291,7 +291,7 @@ def _resized(
 def choose(document: dict[str, Any]) -> None:
     """Puts our ways of a document into the record of all that were measured, in place of those of
     the same kernel and width, and writes the fastest plan of each."""
-    from fly.kernels.row_plans import FILE
+    from fly.kernels.rowwise.row_plans import FILE
 
     new = [
         {**row, "device": document["about"]["device"]}

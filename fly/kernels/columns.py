@@ -6,7 +6,7 @@ from __future__ import annotations
 import fly
 import fly.expr as fx
 from fly.kernels import dependent
-from fly.kernels.row_plans import Plan
+from fly.kernels.rowwise.row_plans import Plan
 
 THREADS = 64  # of a block
 WIDEST = 4  # columns of a thread, whose sums are stored as f32

@@ -11,10 +11,10 @@ import fly.expr as fx
 from fly.kernels.approximations import exp
 from fly.kernels.arrays import FLOATS, INTEGERS, as_matrix, check_types, contiguous
 from fly.kernels.operators import operator
-from fly.kernels.row_plans import Plan, plan
 from fly.kernels.row_softmax import Normalizer
-from fly.kernels.row_streams import each_row, grid_of
-from fly.kernels.rows import Matrix, wide_type
+from fly.kernels.rowwise.row_plans import Plan, plan
+from fly.kernels.rowwise.row_streams import each_row, grid_of
+from fly.kernels.rowwise.rows import Matrix, wide_type
 
 
 @fly.kernel

@@ -10,7 +10,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.arrays import FLOATS, check_types, contiguous
 from fly.kernels.operators import operator
-from fly.kernels.rows import wide_type
+from fly.kernels.rowwise.rows import wide_type
 
 THREADS = 256
 ITEMS = 4  # elements of a thread: Philox makes four numbers at a time

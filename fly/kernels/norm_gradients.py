@@ -11,16 +11,16 @@ import fly.expr as fx
 from fly.kernels import dependent
 from fly.kernels.approximations import rsqrt
 from fly.kernels.columns import THREADS, add_many, add_up, parts_of
-from fly.kernels.row_moments import (
+from fly.kernels.rowwise.row_moments import (
     moments,
     received_means,
     received_moments,
     send_moments,
     send_sums,
 )
-from fly.kernels.row_plans import Plan, sums_in_registers
-from fly.kernels.row_streams import Sums, each_row, each_row_in_two, goes_in_two, grid_of
-from fly.kernels.rows import Matrix, Row, Tile, wide_type
+from fly.kernels.rowwise.row_plans import Plan, sums_in_registers
+from fly.kernels.rowwise.row_streams import Sums, each_row, each_row_in_two, goes_in_two, grid_of
+from fly.kernels.rowwise.rows import Matrix, Row, Tile, wide_type
 from fly.kernels.shapes import for_model
 
 

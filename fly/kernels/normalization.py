@@ -17,16 +17,16 @@ from fly.kernels.columns import column_plan
 from fly.kernels.norm_gradients import norm_backward_at_once, norm_backward_rows
 from fly.kernels.operators import like, operator
 from fly.kernels.quantization import format_of, quantized
-from fly.kernels.row_moments import (
+from fly.kernels.rowwise.row_moments import (
     moments,
     received_means,
     received_moments,
     send_moments,
     send_sums,
 )
-from fly.kernels.row_plans import Plan, has_room, plan
-from fly.kernels.row_streams import each_row, each_row_in_two, goes_in_two, grid_of
-from fly.kernels.rows import Matrix, Row
+from fly.kernels.rowwise.row_plans import Plan, has_room, plan
+from fly.kernels.rowwise.row_streams import each_row, each_row_in_two, goes_in_two, grid_of
+from fly.kernels.rowwise.rows import Matrix, Row
 from fly.kernels.shapes import for_model
 
 

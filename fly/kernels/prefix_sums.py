@@ -16,7 +16,7 @@ import fly.expr as fx
 from fly.kernels import dependent
 from fly.kernels.arrays import FLOATS, INTEGERS, check_types, contiguous
 from fly.kernels.operators import like, operator
-from fly.kernels.rows import wide_type
+from fly.kernels.rowwise.rows import wide_type
 
 THREADS, ITEMS = 256, 8
 PART = THREADS * ITEMS  # elements of a block

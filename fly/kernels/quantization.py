@@ -13,8 +13,8 @@ import fly.expr as fx
 from fly.kernels.approximations import reciprocal
 from fly.kernels.arrays import FLOATS, as_matrix, check_types
 from fly.kernels.operators import operator
-from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Matrix, Row
+from fly.kernels.rowwise.row_plans import Plan, plan
+from fly.kernels.rowwise.rows import Matrix, Row
 
 # The types of 8 bits by torch's names, and the greatest number of each.
 FORMATS = {

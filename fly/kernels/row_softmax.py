@@ -14,9 +14,9 @@ import fly.expr as fx
 from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import FLOATS, along, check_types
 from fly.kernels.operators import like, operator
-from fly.kernels.row_plans import Plan, plan
-from fly.kernels.row_streams import each_row, each_row_in_two, goes_in_two, grid_of
-from fly.kernels.rows import Line, Matrix, Row, added
+from fly.kernels.rowwise.row_plans import Plan, plan
+from fly.kernels.rowwise.row_streams import each_row, each_row_in_two, goes_in_two, grid_of
+from fly.kernels.rowwise.rows import Line, Matrix, Row, added
 
 # The lowest numbers of 32 and 64 bits: LOWEST - LOWEST is 0, unlike -inf - -inf.
 LOWEST = {32: -3.4028234663852886e38, 64: -1.7976931348623157e308}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fly.kernels import row_plans
+from fly.kernels.rowwise import row_plans
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 from h200 import grouped, page, row_cases, row_widths, scaled, warps

@@ -128,6 +128,14 @@ BENCHMARKS: dict[str, tuple[str, dict[str, str]]] = {
             "v_fmac_f32": rf"({NUMBER} +){{2}}{NUMBER}",
         },
     ),
+    "emulator_instructions": (
+        "--rounds 1 --targets gfx1250 --only v_p",
+        {
+            "v_permlane16_b32": rf"{NUMBER} \( *{NUMBER}\)",
+            "v_permlane32_swap_b32": "–",
+            "v_add_f32": rf"{NUMBER} \( ?1\.0\)",
+        },
+    ),
     "observers": (
         "--repeats 1 --kernels lds_reduce",
         {

@@ -7,59 +7,31 @@ from typing import Any
 
 import numpy as np
 
+from emulator_support import frame
 from emulator_support.engine import assemble, launch
 
 TARGET = "gfx1250"
 LDS_BYTES = 32768
-KERNEL = """
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-  s_load_b256 s[4:11], s[0:1], 0x0
+CODE = """  s_load_b256 s[4:11], s[0:1], 0x0
   v_lshlrev_b32 v250, 2, v0
   s_wait_kmcnt 0x0
 {body}
-  s_endpgm
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_next_free_vgpr 256
-  .amdhsa_next_free_sgpr 64
-  .amdhsa_kernarg_size 32
-  .amdhsa_group_segment_fixed_size {lds}
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.target: amdgcn-amd-amdhsa--gfx1250
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 32
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: {lds}
-    .private_segment_fixed_size: 0
-    .wavefront_size: 32
-    .sgpr_count: 64
-    .vgpr_count: 256
-    .max_flat_workgroup_size: 32
-    .args:
-      - {{.name: a, .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-      - {{.name: b, .size: 8, .offset: 8, .value_kind: global_buffer, .address_space: global}}
-      - {{.name: c, .size: 8, .offset: 16, .value_kind: global_buffer, .address_space: global}}
-      - {{.name: d, .size: 8, .offset: 24, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
-"""
+  s_endpgm"""
 
 
 def run(body: str, arrays: list[np.ndarray], **options: Any) -> None:
     """Runs a wave; s[4:5], s[6:7], s[8:9] and s[10:11] are the addresses of four arrays, v250 is
     four times the lane."""
-    launch(assemble(KERNEL.format(body=body, lds=LDS_BYTES), TARGET), arrays, block=32, **options)
+    text = frame.kernel(
+        TARGET,
+        CODE.format(body=body),
+        arrays="a b c d",
+        vgprs=256,
+        sgprs=64,
+        items=32,
+        lds=LDS_BYTES,
+    )
+    launch(assemble(text, TARGET), arrays, block=32, **options)
 
 
 def fill_lds(pair: str) -> str:

@@ -8,16 +8,11 @@ import functools
 import numpy as np
 from fly_image.amd.code_object import CodeObject
 
+from emulator_support import frame
 from emulator_support.engine import assemble, launch
 
 LANES = 64
-KERNEL = """
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-  s_load_dwordx4 s[4:7], s[0:1], 0x0
+CODE = """  s_load_dwordx4 s[4:7], s[0:1], 0x0
   s_mul_i32 s8, s2, {input_bytes}
   s_mul_i32 s9, s2, {output_bytes}
   v_lshlrev_b32_e32 v255, 2, v0
@@ -31,39 +26,7 @@ k:
 {body}
   s_nop 15
 {stores}
-  s_endpgm
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_next_free_vgpr 512
-  .amdhsa_next_free_sgpr 32
-  .amdhsa_accum_offset 256
-  .amdhsa_kernarg_size 16
-{mode}
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.target: amdgcn-amd-amdhsa--{target}
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 16
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .wavefront_size: 64
-    .sgpr_count: 32
-    .vgpr_count: 512
-    .agpr_count: 256
-    .max_flat_workgroup_size: 64
-    .args:
-      - {{.name: input, .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-      - {{.name: output, .size: 8, .offset: 8, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
-"""
+  s_endpgm"""
 
 
 @functools.cache
@@ -79,16 +42,24 @@ def code(
 
     loads = [access("  global_load_dword {}, v255, {}", register, 4) for register in loaded]
     stores = [access("  global_store_dword v255, {}, {}", register, 6) for register in stored]
-    text = KERNEL.format(
+    text = CODE.format(
         loads="\n".join(loads),
         body=body,
         stores="\n".join(stores),
-        target=target,
-        mode=mode,
         input_bytes=len(loaded) * LANES * 4,
         output_bytes=len(stored) * LANES * 4,
     )
-    return assemble(text, target)
+    whole = frame.kernel(
+        target,
+        text,
+        arrays="input output",
+        vgprs=512,
+        lanes=LANES,
+        items=LANES,
+        directives=(".amdhsa_accum_offset 256", mode),
+        metadata=(".agpr_count: 256",),
+    )
+    return assemble(whole, target)
 
 
 def registers(bank: str, first: int, count: int) -> tuple[str, ...]:
@@ -115,49 +86,14 @@ def execute(
     return result
 
 
-WAVE32 = """
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-  s_load_b128 s[4:7], s[0:1], 0x0
+WAVE32 = """  s_load_b128 s[4:7], s[0:1], 0x0
   v_lshlrev_b32_e32 v250, 2, v0
   s_wait_kmcnt 0x0
 {loads}
   s_wait_loadcnt 0x0
 {body}
 {stores}
-  s_endpgm
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_next_free_vgpr 256
-  .amdhsa_next_free_sgpr 32
-  .amdhsa_kernarg_size 16
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.target: amdgcn-amd-amdhsa--{target}
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 16
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .wavefront_size: 32
-    .sgpr_count: 32
-    .vgpr_count: 256
-    .max_flat_workgroup_size: 32
-    .args:
-      - {{.name: input, .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-      - {{.name: output, .size: 8, .offset: 8, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
-"""
+  s_endpgm"""
 
 
 def execute_wave32(
@@ -175,6 +111,7 @@ def execute_wave32(
     ]
     parts = {"loads": "\n".join(loads), "body": body, "stores": "\n".join(stores)}
     found = np.zeros((len(stored), 32), np.uint32)
-    assembled = assemble(WAVE32.format(target=target, **parts), target)
+    text = frame.kernel(target, WAVE32.format(**parts), arrays="input output", vgprs=256, items=32)
+    assembled = assemble(text, target)
     launch(assembled, [np.ascontiguousarray(values), found], block=32, mfma=mfma)
     return found

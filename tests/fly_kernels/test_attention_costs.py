@@ -11,7 +11,7 @@ from fly.kernels.attention.entries import attention
 from fly.kernels.attention.problem import Problem
 
 KERNEL = "attention_kernel"
-LAYOUTS = ("dense", "turned", "packed", "general")
+LAYOUTS = ("dense", "turned", "packed", "mixed", "sliced", "general")
 
 
 @pytest.fixture(params=["gfx942", "gfx950"])
@@ -28,7 +28,12 @@ def compiled(layout: str, d: int, dtype: torch.dtype, causal: bool):
         return attention.compile(q, q, q, 0.1, Problem(d, causal, True), starts, starts)
     if layout == "turned":  # heads of a position are adjacent in memory
         q = torch.zeros(2, 128, 3, d, dtype=dtype).transpose(1, 2)
-    return attention.compile(q, q, q, 0.1, Problem(d, causal, False))
+    if layout == "sliced":  # of queries, keys and values in one array
+        q = torch.zeros(2, 128, 3, 4, d, dtype=dtype)[:, :, 1].transpose(1, 2)
+    v = torch.zeros(2, 2, 128, d, dtype=dtype) if layout == "mixed" else q
+    if layout == "mixed":
+        q = torch.zeros(2, 128, 2, d, dtype=dtype).transpose(1, 2)
+    return attention.compile(q, q, v, 0.1, Problem(d, causal, False))
 
 
 @pytest.mark.heavy
@@ -44,7 +49,7 @@ def test_registers(chip, monkeypatch, layout, d, dtype, causal):
         monkeypatch.setenv("FLY_SPECIALIZE", "0")
     kernel = compiled(layout, d, dtype, causal).kernels[KERNEL]
     assert kernel.private_segment_fixed_size == 0
-    if chip == "gfx950" and d == 64 and layout != "general":
+    if chip == "gfx950" and d == 64 and layout in ("dense", "turned", "packed"):
         assert kernel.vgpr_count <= 128  # four waves of a SIMD
     assert kernel.vgpr_count <= 256
     if layout == "dense":  # strides follow from extents: they are no arguments

@@ -14,12 +14,12 @@ from fly.kernels import (
     log_softmax,
     norm_backward,
     rms_norm,
-    row_plans,
     softmax,
     softmax_backward,
 )
-from fly.kernels.row_plans import MOST_AHEAD, Choice, plan
-from fly.kernels.row_streams import goes_in_two
+from fly.kernels.rowwise import row_plans
+from fly.kernels.rowwise.row_plans import MOST_AHEAD, Choice, plan
+from fly.kernels.rowwise.row_streams import goes_in_two
 from fly_kernels.judging import judge, tensor
 from fly_kernels.test_row_streams import EPS, norm_gradients
 

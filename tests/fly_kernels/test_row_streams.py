@@ -15,14 +15,21 @@ from fly.kernels import (
     cross_entropy_rows,
     layer_norm,
     norm_backward,
-    row_plans,
     softmax,
     softmax_backward,
 )
-from fly.kernels.row_exchanges import NUMBERS, TURNS
-from fly.kernels.row_plans import MOST_AHEAD, Choice, has_room, measured, plan, sums_in_registers
-from fly.kernels.row_streams import each_row, goes_in_two, grid_of
-from fly.kernels.rows import Matrix
+from fly.kernels.rowwise import row_plans
+from fly.kernels.rowwise.row_exchanges import NUMBERS, TURNS
+from fly.kernels.rowwise.row_plans import (
+    MOST_AHEAD,
+    Choice,
+    has_room,
+    measured,
+    plan,
+    sums_in_registers,
+)
+from fly.kernels.rowwise.row_streams import each_row, goes_in_two, grid_of
+from fly.kernels.rowwise.rows import Matrix
 from fly_kernels.judging import judge, tensor
 
 EPS = 1e-5

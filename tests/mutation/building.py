@@ -16,7 +16,7 @@ from fly_common import toolchain
 from fly_run.emulator.engine import library
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics import table
-from fly_run.emulator.semantics.base.operation import SHORT, Operation
+from fly_run.emulator.semantics.base.operation import SHORT, TO_EXEC, Operation
 from fly_run.emulator.semantics.memory import resolve
 
 _DEFINE = re.compile(r'define (?:hidden |internal )?(\S+ @)"[^"]*"')
@@ -31,7 +31,7 @@ def original(handler: str) -> Function:
 
 def operation_of(handler: str) -> Operation:
     """Returns the operation that a handler belongs to, whichever its kinds and its waves are."""
-    operations, name = table.operations(), handler.removesuffix(SHORT)
+    operations, name = table.operations(), handler.removesuffix(SHORT).removesuffix(TO_EXEC)
     return operations[name if name in operations else name.rpartition(".")[0]]
 
 

@@ -27,7 +27,7 @@ FILES = (
     *("test_access_bounds.py", "test_shortcuts.py", "test_measured_sums.py", "test_dot_forms.py"),
     *("test_half_overflow.py", "test_copies_to_lds.py", "test_tensor_moves.py"),
     *("test_strict_copies.py", "test_lds_barriers.py", "test_strict_clusters.py"),
-    "test_inactive_addresses.py",
+    *("test_inactive_addresses.py", "test_rdna_registers.py", "test_vgpr_msb.py"),
 )
 # Time limit in seconds for the tests of a handler, of which only the quickest run: a child that
 # detects nothing must finish long before its own limit.

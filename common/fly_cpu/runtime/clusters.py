@@ -24,6 +24,27 @@ MEETING_WORDS = 5
 
 _COORDINATES = ", ".join(f"i32 %c{mode}" for mode in range(form.MOST_MODES))
 
+
+def _begin(name: str, faulty: str, why: int) -> str:
+    """Returns the start of an operation of the barrier. `faulty`: how %met, a thread's mark of the
+    phase that it has arrived in, compares with 0, which is none, where the operation is a fault."""
+    return f"""define internal void @fly.cluster.{name}(i32 %site) noinline nounwind {{
+entry:
+  %f = load ptr, ptr @fly.current
+  %met.at = getelementptr i8, ptr %f, i64 $_met
+  %met = load i64, ptr %met.at
+  %wrong = icmp {faulty} i64 %met, 0
+  br i1 %wrong, label %bad, label %good
+bad:
+  call void @fly.fault(i64 {FAULT}, i64 0, i64 {why}, i32 %site)
+  unreachable
+good:
+  %m = call ptr @fly.meeting()
+  %phase.at = getelementptr i64, ptr %m, i64 4
+  %phase = load i64, ptr %phase.at
+"""
+
+
 CLUSTERS = f"""
 @fly.own_meeting = internal global [{MEETING_WORDS} x i64] zeroinitializer, align 64
 
@@ -69,21 +90,7 @@ done:
   ret void
 }}
 
-define internal void @fly.cluster.arrive(i32 %site) noinline nounwind {{
-entry:
-  %f = load ptr, ptr @fly.current
-  %met.at = getelementptr i8, ptr %f, i64 $_met
-  %met = load i64, ptr %met.at
-  %twice = icmp ne i64 %met, 0
-  br i1 %twice, label %bad, label %good
-bad:
-  call void @fly.fault(i64 {FAULT}, i64 0, i64 {ARRIVED_TWICE}, i32 %site)
-  unreachable
-good:
-  %m = call ptr @fly.meeting()
-  %phase.at = getelementptr i64, ptr %m, i64 4
-  %phase = load i64, ptr %phase.at
-  %mark = add i64 %phase, 1
+{_begin("arrive", "ne", ARRIVED_TWICE)}  %mark = add i64 %phase, 1
   store i64 %mark, ptr %met.at
   %arrived.at = getelementptr i64, ptr %m, i64 1
   %arrived = load i64, ptr %arrived.at
@@ -93,21 +100,7 @@ good:
   ret void
 }}
 
-define internal void @fly.cluster.wait(i32 %site) noinline nounwind {{
-entry:
-  %f = load ptr, ptr @fly.current
-  %met.at = getelementptr i8, ptr %f, i64 $_met
-  %met = load i64, ptr %met.at
-  %never = icmp eq i64 %met, 0
-  br i1 %never, label %bad, label %good
-bad:
-  call void @fly.fault(i64 {FAULT}, i64 0, i64 {NOT_ARRIVED}, i32 %site)
-  unreachable
-good:
-  %m = call ptr @fly.meeting()
-  %phase.at = getelementptr i64, ptr %m, i64 4
-  %phase = load i64, ptr %phase.at
-  %over = icmp uge i64 %phase, %met
+{_begin("wait", "eq", NOT_ARRIVED)}  %over = icmp uge i64 %phase, %met
   br i1 %over, label %look, label %wait
 look:
   ; The last block to begin has not been shown the others' shared memory yet.

@@ -86,6 +86,15 @@ class StoredElements:
         raise NotImplementedError("an array is written element by element, not as a whole")
 
 
+def _alignment(dtype: Any) -> int:
+    try:
+        return dtype.bytes if isinstance(dtype, DType) else layout.align_of(dtype)
+    except TypeError:
+        raise TypeError(
+            f"the element type of an Array is a Numeric subclass, or Storable, not {dtype!r}"
+        ) from None
+
+
 class _ArrayKind(type):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, _language.Array)
@@ -97,7 +106,7 @@ class _ArrayKind(type):
                 "an array is declared as Array[dtype, size] or Array[dtype, size, align]"
             )
         dtype, size = given[0], given[1]
-        natural = dtype.bytes if isinstance(dtype, DType) else layout.align_of(dtype)
+        natural = _alignment(dtype)
         align = given[2] if len(given) == 3 else natural
         for what, number in (("size", size), ("alignment", align)):
             if not isinstance(number, int) or isinstance(number, bool) or number < 1:

@@ -116,9 +116,11 @@ def launch(
     Lse = fx.empty((Q.shape[0], Q.shape[1], Q.shape[2]), fx.Float32)
     group = workgroup(Q.dtype, problem.d, wide=True)
     grid = (tiles(group.own, Q.shape[2], starts_q, problem.packed), Q.shape[1], Q.shape[0])
-    # General code, whose heads are arguments, has a register more than so many waves leave it.
-    wanted = group.waves and isinstance(Q.shape[1], int)
-    attributes = (("rocdl.waves_per_eu", group.waves),) if wanted else ()
+    # Where distances of rows are arguments, or those of K are not V's, so that a thread has other
+    # offsets in both, a register more is needed than that leaves.
+    steps = {one.stride[2] if isinstance(one.stride[2], int) else None for one in (K, V)}
+    fits = len(steps) == 1 and None not in steps and isinstance(Q.stride[2], int)
+    attributes = (("rocdl.waves_per_eu", group.waves),) if group.waves and fits else ()
     attention_kernel(Q, K, V, Out, Lse, starts_q, starts_k, scale, problem).launch(
         grid=grid, block=group.threads, attributes=attributes
     )

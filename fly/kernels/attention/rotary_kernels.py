@@ -21,7 +21,7 @@ def rotary_kernel(
     if position < X.shape[1]:
         places = rotation.places(item)
         held = Item.load(X[row, position, None], places)
-        held = rotation.apply(item, held, cos[position, None], sin[position, None])
+        held = rotation.apply(item, held, cos[position, None], sin[position, None], in_turn=True)
         held.store(Y[row, position, None], places)
 
 

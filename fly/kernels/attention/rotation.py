@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import fly.expr as fx
 from fly.kernels.attention.vectors import WIDTH, load_stored, store_vector
-from fly.kernels.mixed_precision import one_by_one, rounds_elements
+from fly.kernels.mixed_precision import in_order, one_by_one, rounds_elements
 
 ITEM = 2 * WIDTH  # elements of a thread
 THREADS, LANES = 256, 64  # of a block, and of a wave
@@ -41,19 +41,24 @@ class Rotation(NamedTuple):
         first = fx.where(apart, item * WIDTH, item * ITEM)
         return first, first + fx.where(apart, self.pairs, WIDTH)
 
-    def apply(self, item: Any, held: Item, cos: Any, sin: Any) -> Item:
+    def apply(self, item: Any, held: Item, cos: Any, sin: Any, in_turn: bool = False) -> Item:
         """The thread's elements, rotated by the angles of a row of cosines and one of sines."""
         if not self.paired(item):
             return held
-        return self.turned(held, load_stored(cos, item * WIDTH), load_stored(sin, item * WIDTH))
+        angles = [load_stored(one, item * WIDTH) for one in (cos, sin)]
+        return self.turned(held, *angles, in_turn)
 
-    def turned(self, held: Item, c: Any, s: Any) -> Item:
-        """Pairs, rotated by the angles of these cosines and sines."""
+    def turned(self, held: Item, c: Any, s: Any, in_turn: bool = False) -> Item:
+        """Pairs, rotated by the angles of these cosines and sines. in_turn: on AMD, the second
+        numbers of pairs are computed behind the first ones, which takes fewer registers."""
         x, y, dtype = held.a, held.b, held.a.dtype
         if self.interleaved:
             x, y = x.shuffle(y, EVEN), x.shuffle(y, ODD)
         if rounds_elements(dtype, fx.Float32, [dtype]):
-            x, y = [one_by_one(one, x, y, c, s) for one in (first_rotated, second_rotated)]
+            first = one_by_one(first_rotated, x, y, c, s)
+            if in_turn:
+                in_order()
+            x, y = first, one_by_one(second_rotated, x, y, c, s)
         else:
             x, y, c, s = [one.to(fx.Float32) for one in (x, y, c, s)]
             x, y = [(one - two).to(dtype) for one, two in ((x * c, y * s), (x * s, -y * c))]

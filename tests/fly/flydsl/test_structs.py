@@ -340,7 +340,7 @@ def test_arrays_of_structs():
     ("make", "kind", "said"),
     [
         (lambda: fx.Array[Pair, 4, 6], ValueError, "no multiple of 4"),
-        (lambda: fx.Array[int, 4], TypeError, "not Storable"),
+        (lambda: fx.Array[int, 4], TypeError, "or Storable, not <class 'int'>"),
     ],
 )
 def test_arrays_that_cannot_be(make: Any, kind: type, said: str):

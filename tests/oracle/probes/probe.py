@@ -159,6 +159,9 @@ EDGES["oddbrain16"] = [
 ]
 # bf16 numbers whose products and sums need rounding, including a subnormal.
 EDGES["ragged16"] = [0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 0x4640, 0xC731, 0x3812, 1, 0x8000]
+# bf16 whose products are halfway between two bf16, to even and to odd (7 · 37, 9 · 29), and addends
+# far below them: rounding to f32 first would lose on which side of the middle the sum is.
+EDGES["tiebrain16"] = [0x40E0, 0x4214, 0x4110, 0xC1E8, 0x2B80, 0xAB80, 0, 0x3F80]
 # Finite bf16 of every sign and moderate magnitude, of random fractions.
 EDGES["tamebrain16"] = [0x3F80, 0xBF81, 0x4049, 0x3DCC, 0xC640, 0x3812, 0x3F01, 0xBEFF]
 # For sine and cosine: within ±256 turns; neither is zero there.
@@ -173,6 +176,7 @@ CHOSEN = (
     "odd16",
     "oddbrain16",
     "brainturn16",
+    "tiebrain16",
 )
 
 
@@ -521,6 +525,9 @@ def views(kind: str, record: np.ndarray) -> np.ndarray:
     """Views the destination of records [.., 4] as an array of the result's kind."""
     if kind == "2f16":
         return np.ascontiguousarray(record[..., :1]).view(np.float16)
+    if kind == "2bf16":
+        shorts = np.ascontiguousarray(record[..., :1]).view(np.uint16)
+        return (shorts.astype(np.uint32) << np.uint32(16)).view(np.float32)
     if kind == "2f32":
         return np.ascontiguousarray(record[..., :2]).view(np.float32)
     width = int(kind[1:])
@@ -550,7 +557,7 @@ def differences(probe: Probe, mine: np.ndarray, other: np.ndarray) -> np.ndarray
             equal |= (np.minimum(ra & ~sign, rb & ~sign) == 0) & ((ra ^ rb) == smallest)
         distance = np.abs(ordered(ra, a.itemsize) - ordered(rb, a.itemsize))
         equal |= (ra == rb) | ((distance <= probe.ulp) & (a == a) & (b == b))
-        words = max(1, a.itemsize * a.shape[-1] // 4)
+        words = 1 if probe.result == "2bf16" else max(1, a.itemsize * a.shape[-1] // 4)
         known = equal.reshape(len(mine), -1).all(axis=1)
         if probe.result == "f16":
             known &= (mine[:, 0] ^ other[:, 0]) >> np.uint32(16) == 0

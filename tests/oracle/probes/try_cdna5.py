@@ -79,6 +79,8 @@ def _brain() -> list[Probe]:
         kinds = ("brainturn16" if turns else "tamebrain16",)
         for source in ("|v2|",) if positive else ("v2", "-v2", "-|v2|", "s24"):
             probes.append(Probe(f"{name}_e64 v8, {source}", kinds))
+            if not turns:
+                probes.append(Probe(f"{name}_e64 v8, {source}", ("oddbrain16",), "2bf16"))
             if source[0] == "v":
                 probes.append(Probe(f"{name}_e64 v8, {source} op_sel:[1,0]", kinds))
                 probes.append(Probe(f"{name}_e64 v8, {source} op_sel:[0,1]", kinds))
@@ -92,6 +94,8 @@ def _brain() -> list[Probe]:
                 form = re.sub(r",\d\]", "]", form)
             text = f"{name} v8, {', '.join(REGISTERS[32][:count])}{form}"
             probes += [Probe(text, (kind,) * count) for kind in ("ragged16", "tamebrain16")]
+            # Infinities, NaN, sums and products of 2^128 and more, and those in the middle.
+            probes += [Probe(text, (k,) * count, "2bf16") for k in ("oddbrain16", "tiebrain16")]
         probes.append(
             Probe(f"{name} v8, s24, {', '.join(REGISTERS[32][1:count])}", ("ragged16",) * count)
         )

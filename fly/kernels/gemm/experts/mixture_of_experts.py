@@ -19,8 +19,8 @@ from fly.kernels.gemm.grouped_gemm import grouped_matmul
 from fly.kernels.gemm.matrix_product import matmul
 from fly.kernels.mixed_precision import in_order
 from fly.kernels.operators import operator
-from fly.kernels.row_plans import Plan, plan
-from fly.kernels.rows import Row
+from fly.kernels.rowwise.row_plans import Plan, plan
+from fly.kernels.rowwise.rows import Row
 from fly.kernels.shapes import for_model
 
 Rows = fx.Tensor[fx.Float, "R", fx.sym_int32("D")]

@@ -8,18 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from emulator_support import frame
 from emulator_support.engine import assemble, launch
 from fly_common import toolchain
 from fly_common.errors import Fault, FlyError
 from fly_image.amd.code_object import CodeObject
 
-KERNEL = """
-.text
-.globl k
-.p2align 8
-.type k,@function
-k:
-  s_load_b64 s[4:5], s[0:1], 0x0
+CODE = """  s_load_b64 s[4:5], s[0:1], 0x0
   v_and_b32 v1, 0x3ff, v0
   v_readfirstlane_b32 s6, v1
   s_lshr_b32 s6, s6, 5
@@ -29,35 +24,7 @@ k:
   v_mov_b32 v10, 0
   s_wait_kmcnt 0x0
 {body}
-  s_endpgm
-.rodata
-.p2align 6
-.amdhsa_kernel k
-  .amdhsa_user_sgpr_kernarg_segment_ptr 1
-  .amdhsa_next_free_vgpr 16
-  .amdhsa_next_free_sgpr 32
-  .amdhsa_kernarg_size 8
-.end_amdhsa_kernel
-.amdgpu_metadata
----
-amdhsa.version: [1, 2]
-amdhsa.target: amdgcn-amd-amdhsa--{target}
-amdhsa.kernels:
-  - .name: k
-    .symbol: k.kd
-    .kernarg_segment_size: 8
-    .kernarg_segment_align: 8
-    .group_segment_fixed_size: 0
-    .private_segment_fixed_size: 0
-    .wavefront_size: 32
-    .sgpr_count: 32
-    .vgpr_count: 16
-    .max_flat_workgroup_size: 1024
-    .args:
-      - {{.name: a, .size: 8, .offset: 0, .value_kind: global_buffer, .address_space: global}}
-...
-.end_amdgpu_metadata
-"""
+  s_endpgm"""
 
 
 def number(members: int, barrier: int) -> str:
@@ -88,8 +55,8 @@ LOOK = """  global_load_b32 v13, v10, s[4:5]
 
 def run(body: str, waves: int, groups: int = 1, target: str = "gfx1250", **options: object):
     words = np.zeros(256, np.uint32)
-    code = assemble(KERNEL.format(body=body, target=target), target)
-    launch(code, [words], groups, 32 * waves, max_instructions=100_000, **options)
+    text = frame.kernel(target, CODE.format(body=body))
+    launch(assemble(text, target), [words], groups, 32 * waves, max_instructions=100_000, **options)
     return words
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from emulator_support import frame
 from emulator_support.engine import LEVELS, assemble, compile_opencl, launch
-from emulator_support.matrix import KERNEL
+from emulator_support.matrix import CODE
 
 TARGET = "gfx908"
 
@@ -44,18 +45,16 @@ def test_accumulation_registers_are_a_file_of_their_own() -> None:
         "  s_add_u32 s6, s6, 256\n  s_addc_u32 s7, s7, 0"
         for name in stored
     ]
-    text = KERNEL.format(
-        loads="",
-        body=body,
-        stores="\n".join(stores),
-        target=TARGET,
-        mode="",
-        input_bytes=0,
-        output_bytes=0,
-    )
-    # One number for both files.
-    text = text.replace("  .amdhsa_accum_offset 256\n", "").replace(
-        "next_free_vgpr 512", "next_free_vgpr 256"
+    text = CODE.format(loads="", body=body, stores="\n".join(stores), input_bytes=0, output_bytes=0)
+    # One number of registers for both files.
+    text = frame.kernel(
+        TARGET,
+        text,
+        arrays="input output",
+        vgprs=256,
+        lanes=64,
+        items=64,
+        metadata=(".agpr_count: 256",),
     )
     result = np.zeros((len(stored), 64), "i4")
     launch(assemble(text, TARGET), [np.zeros(1, "i4"), result])

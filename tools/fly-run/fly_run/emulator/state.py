@@ -202,6 +202,7 @@ CTX = _Fields(
         "split_barriers",  # 1: barriers have separate signal and wait (gfx12)
         "lanes",  # of a wave, 32 or 64
         "vgpr_bytes",  # size of the allocated vector registers
+        "named_bytes",  # of those up to the last one that the code can name, and the ids
         "saved_mxcsr",  # the host's own control word
         "control",  # u32: the active control word
         "matrix",  # pointer to the thread's matrix workspace, MATRIX_SIZE bytes

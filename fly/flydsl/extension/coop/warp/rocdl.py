@@ -1,7 +1,7 @@
 """Reductions and scans of a wave's lanes by DPP, on gfx9: rows of 16 lanes, then the rows.
 
 Numbers of 32 bits are moved by one instruction. Other widths and other chips have the forms for any
-target, as have all functions that are not here.
+target. All else is that of any target, too.
 """
 
 from __future__ import annotations
@@ -26,14 +26,57 @@ from fly.flydsl.extension.coop._common import (
 from fly.flydsl.extension.coop._items import converted, is_sequence
 from fly.flydsl.extension.coop.warp import reduce as _reduce
 from fly.flydsl.extension.coop.warp import scan as _scan
+from fly.flydsl.extension.coop.warp.batched import (
+    warp_reduce_batched,
+    warp_reduce_batched_to_blocked,
+    warp_reduce_batched_to_striped,
+)
+from fly.flydsl.extension.coop.warp.classes import WarpReduce, WarpReduceBatched, WarpScan
+from fly.flydsl.extension.coop.warp.exchange import WarpExchange, WarpExchangeAlgorithm
+from fly.flydsl.extension.coop.warp.reduce import (
+    warp_broadcast,
+    warp_head_segmented_reduce,
+    warp_tail_segmented_reduce,
+)
+from fly.flydsl.extension.coop.warp.sorts import (
+    WarpBitonicSort,
+    WarpMergeSort,
+    warp_bitonic_sort,
+    warp_merge_sort,
+)
+from fly.flydsl.extension.coop.warp.transfers import (
+    WarpLoad,
+    WarpLoadAlgorithm,
+    WarpStore,
+    WarpStoreAlgorithm,
+)
 from fly.flydsl.numbers.types import ir_type
 
 __all__ = [
+    "WarpBitonicSort",
+    "WarpExchange",
+    "WarpExchangeAlgorithm",
+    "WarpLoad",
+    "WarpLoadAlgorithm",
+    "WarpMergeSort",
+    "WarpReduce",
+    "WarpReduceBatched",
+    "WarpScan",
+    "WarpStore",
+    "WarpStoreAlgorithm",
+    "warp_bitonic_sort",
+    "warp_broadcast",
     "warp_exclusive_scan",
+    "warp_head_segmented_reduce",
     "warp_inclusive_scan",
+    "warp_merge_sort",
     "warp_reduce",
+    "warp_reduce_batched",
+    "warp_reduce_batched_to_blocked",
+    "warp_reduce_batched_to_striped",
     "warp_scan",
     "warp_scan_with_aggregate",
+    "warp_tail_segmented_reduce",
 ]
 
 _ROW, _HALF, _WAVE = 16, 32, 64

@@ -301,6 +301,72 @@ def test_scaled(a: str, b: str, block: int, upper: bool, mode: str) -> None:
     assert np.array_equal(got, (x * wide[0]) @ (y * wide[1]).T + c)
 
 
+def scales_of(raw: np.ndarray, form: str) -> np.ndarray:
+    """The values of bytes: E8M0 of the OCP's Microscaling Formats; E5M3 is like OCP's E4M3 with
+    five bits of exponent in place of sign and four."""
+    raw = raw.astype(int)
+    if form == "E8":
+        return np.where(raw == 255, np.nan, 2.0 ** (raw - 127))
+    bias, exponent, nan = (15, raw >> 3, 255) if form == "E5M3" else (7, raw >> 3 & 15, 127)
+    fraction = (raw & 7) / 8
+    value = np.where(
+        exponent > 0, (1 + fraction) * 2.0 ** (exponent - bias), fraction * 2.0 ** (1 - bias)
+    )
+    value = np.where(raw & 128, -value, value) if form == "E4M3" else value
+    return np.where(raw & nan == nan, np.nan, value)
+
+
+# Formats, and the bytes of A and B: all, or those whose products f32 has. E8M0's extremes are
+# 2^-127, which f32 has as a subnormal, and 2^127; 255 is NaN.
+EVERY, NEAR = np.arange(256), np.arange(120, 135)
+SCALE_BYTES = [
+    ("E8", "E8", np.arange(40, 256, 43), NEAR),
+    ("E8", "E8", np.arange(21), np.arange(147, 151)),
+    ("E8", "E8", np.arange(235, 256), np.arange(100, 111)),
+    ("E5M3", "E5M3", EVERY, EVERY),
+    ("E4M3", "E4M3", EVERY, EVERY),
+    ("E5M3", "E4M3", EVERY, EVERY),
+    ("E4M3", "E5M3", EVERY, EVERY),
+    ("E5M3", "E8", EVERY, NEAR),
+]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("block", [32, 16])
+@pytest.mark.parametrize("number", range(len(SCALE_BYTES)))
+def test_values_of_scales(number: int, block: int, mode: str) -> None:
+    """Only one block of k has elements other than 0, so that each sum is exact; a NaN among the
+    other scales counts all the same."""
+    form_a, form_b, bytes_a, bytes_b = SCALE_BYTES[number]
+    rng, blocks = np.random.default_rng(number), 128 // block
+    x, y = numbers(rng, "fp4", (16, 128)), numbers(rng, "fp4", (16, 128))
+    chosen = number % blocks
+    x[:, np.arange(128) // block != chosen] = 0
+    raw = np.full((2, 16, blocks), 127 if form_a == "E8" else 56)
+    raw[0, :, chosen], raw[1, :, chosen] = rng.choice(bytes_a, 16), rng.choice(bytes_b, 16)
+    if form_b == "E8":
+        raw[1][:, np.arange(blocks) != chosen] = 127
+    raw[0, 3, (chosen + 1) % blocks] = 255  # NaN in each of the formats
+    parts = {A: dealt(x, "fp4"), B: dealt(y, "fp4")}
+    parts[SCALE_A], parts[SCALE_B] = (scale_words(one - 127, False) for one in raw)
+    behind = f", {span(SCALE_A, blocks // 4)}, {span(SCALE_B, blocks // 4)}"
+    kinds = (("a", form_a), ("b", form_b))
+    modifiers = formats("fp4", "fp4")
+    modifiers += "".join(
+        f" matrix_{which}_scale_fmt:MATRIX_SCALE_FMT_{form}"
+        for which, form in kinds
+        if form != "E8"
+    )
+    name = f"v_wmma_scale{16 if block == 16 else ''}_f32_16x16x128_f8f6f4"
+    got = run(name, parts, np.zeros((16, 16)), "f32", mode, behind, modifiers)
+    by_a, by_b = scales_of(raw[0], form_a), scales_of(raw[1], form_b)
+    wanted = (x @ y.T) * np.outer(by_a[:, chosen], by_b[:, chosen])
+    wanted[np.isnan(by_a).any(1)] = np.nan
+    wanted[:, np.isnan(by_b).any(1)] = np.nan
+    assert set(np.isnan(wanted).ravel()) == {False, True}
+    np.testing.assert_array_equal(got, wanted)
+
+
 @pytest.mark.parametrize("side", [0, 1])
 def test_scales_of_one_matrix(side: int) -> None:
     """The constant 0 in place of the other's: as Triton's products without scales have it."""

@@ -133,6 +133,48 @@ def test_transposed_loads(bits: int, size: int, space: str) -> None:
     assert np.array_equal(found, transposed(codes(rows, bits), bits))
 
 
+# Lanes with a bit clear are inactive; all lanes that a lane gets elements of are active or none is,
+# where a tile has fewer than 32 lanes.
+GROUPS = {16: 0xFF00FF00, 8: 0xFFFF0000}
+
+
+@pytest.mark.parametrize("space", ["ds", "global"])
+@pytest.mark.parametrize(("bits", "size"), FORMS)
+def test_transposed_loads_of_some_lanes(bits: int, size: int, space: str) -> None:
+    """An inactive lane keeps its registers, and does not access memory. What lanes get whose tile
+    has inactive lanes is not specified; the others get what they would."""
+    rng = np.random.default_rng(bits)
+    memory, lds = arrays(bits)
+    data = lds if space == "ds" else memory
+    mask = GROUPS.get(bits, 0xFFFFFFF7)
+    active = mask >> LANES & 1 != 0
+    places = np.stack([rng.permutation(len(data) // 2 // 16)[:32] * 16] * 2).astype(np.uint32)
+    places[:, ~active] = 1 << 30
+    registers = size // 32
+    target, where = f"v[8:{7 + registers}]", "v1" if space == "ds" else "v1, s[4:5]"
+    old = "".join(f"  v_add_nc_u32 v{8 + n}, {n + 1}, v250\n" for n in range(registers))
+    stores = "\n".join(
+        f"  global_store_b32 v250, v{8 + n}, s[8:9] offset:{128 * n}" for n in range(registers)
+    )
+    body = f"""{SETUP}{fill_lds("s[6:7]")}
+{old}  s_mov_b32 exec_lo, {mask:#x}
+  {space}_load_tr{bits}_b{size} {target}, {where}
+  s_wait_dscnt 0x0
+  s_wait_loadcnt 0x0
+  s_mov_b32 exec_lo, -1
+{stores}"""
+    got = np.zeros((registers, 32), np.uint32)
+    run(body, [memory, lds, got, places])
+    kept = 4 * LANES[None] + np.arange(1, registers + 1)[:, None]  # v250 has 4 times the lane
+    assert np.array_equal(got[:, ~active], kept[:, ~active])
+    assert not (got[:, active] == kept[:, active]).all(axis=0).any()
+    if bits in GROUPS:
+        safe = np.where(active, places[0], 0)
+        rows = np.stack([data[int(at) : int(at) + size // 8] for at in safe])
+        found = codes(np.ascontiguousarray(got.T).view(np.uint8), bits)
+        assert np.array_equal(found[active], transposed(codes(rows, bits), bits)[active])
+
+
 @pytest.mark.parametrize("name", ["cluster_load", "global_load_monitor", "flat_load_monitor"])
 @pytest.mark.parametrize("bits", [32, 64, 128])
 def test_other_loads(name: str, bits: int) -> None:

@@ -162,7 +162,7 @@ def _handle_stop(space: Workspace, residents: ResidentWorkgroups) -> None:
     except InputError as error:
         what = f"jump to 0x{record.address:x}: {error.message}"
         raise faults.fault(what, prepared, instruction, record, error.hint) from None
-    space.update_constants()
+    space.update_code()
     op.value = program.address_of(pc)
     landing = ctypes.c_uint64.from_address(wave + state.LANDING)
     landing.value = ctypes.c_uint32.from_address(op.value + state.OP_INDEX).value

@@ -221,8 +221,11 @@ class Loaded:
         single, double = dispatch.control_words(mode)
         operations = table.operations_of(self.target)
         watch = Watch(self.options.observers, operations, self.target)
+        registers = Registers(allocation, constants, target, kernel.wavefront_size)
+        if self.options.observers:
+            registers.name_all()  # observers may write to any register
         encoder = Encoder(
-            Registers(allocation, constants, target, kernel.wavefront_size),
+            registers,
             operations,
             self.handlers,
             self.arena.null_region,

@@ -132,7 +132,7 @@ class Workspace:
         residents = self.crew[self.working]
         self.working += 1
         residents.begin(self._rows, self._limit)
-        self._copy_constants(residents)
+        self._update(residents)
         return residents
 
     @property
@@ -160,13 +160,15 @@ class Workspace:
         ended."""
         return [wave for residents in self.members for wave in residents.live_wave_states()]
 
-    def update_constants(self) -> None:
-        """Copies constants that were added to the code into all wave states. No thread may be
-        running."""
+    def update_code(self) -> None:
+        """Prepares the wave states for code that was added: its constants, its rows of registers.
+        No thread may be running."""
         for residents in self.members:
-            self._copy_constants(residents)
+            self._update(residents)
 
-    def _copy_constants(self, residents: ResidentWorkgroups) -> None:
+    def _update(self, residents: ResidentWorkgroups) -> None:
+        rows = max(self._id_rows, self.prepared.encoder.registers.named.count)
+        residents.set("named_bytes", rows * state.ROW)
         constants = self.prepared.constants
         if self._copied != len(constants.data):
             data = bytes(constants.data)

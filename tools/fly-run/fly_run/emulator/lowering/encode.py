@@ -40,7 +40,7 @@ from fly_run.emulator.lowering import (
 )
 from fly_run.emulator.lowering.registers import Registers, Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Step
-from fly_run.emulator.semantics.base.operation import SHORT, Operation
+from fly_run.emulator.semantics.base.operation import SHORT, TO_EXEC, Operation
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 
 LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
@@ -226,12 +226,13 @@ class Encoder:
             result += [*notes, *before, *step_and_mode, *behind, *holds]
         return result
 
-    def _address(self, handler: str) -> int:
-        """Returns a handler's address: the one for waves of 32 lanes, if they have their own."""
-        short = handler + SHORT
-        if self.registers.wave_size < state.LANES and short in self.handlers:
-            return self.handlers[short]
-        return self.handlers[handler]
+    def _address(self, step: Step) -> int:
+        """Returns the address of a step's handler: in waves of 32 lanes, their own if there is one.
+        A mask in EXEC is the exception: it is stored whole (`TO_EXEC`)."""
+        own = step.handler + (TO_EXEC if step.operands[:1] == (state.EXEC,) else SHORT)
+        if self.registers.wave_size < state.LANES and own in self.handlers:
+            return self.handlers[own]
+        return self.handlers[step.handler]
 
     def _assemble(
         self, ordered: list[Instruction], steps: list[tuple[int, Step]], addresses: dict[int, int]
@@ -253,7 +254,7 @@ class Encoder:
             state.MICRO_OP.pack_into(
                 window,
                 place * state.OP_SIZE,
-                self._address(step.handler),
+                self._address(step),
                 *operands,
                 step.immediate & 0xFFFF_FFFF_FFFF_FFFF,
                 link,

@@ -16,7 +16,7 @@ from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
 from fly_run.emulator.lowering.scalar import CLUSTER_REGISTER, HARDWARE_REGISTER
 from fly_run.emulator.lowering.steps import EXEC, VCC, Lowering, Source, Step, modifiers, plain
 from fly_run.emulator.lowering.vector import clamp_float, is_high, lower_valu, op_sel, source_of
-from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
+from fly_run.emulator.semantics.vector.picking import BOUND, INACTIVE
 
 Lower = Callable[[Instruction], list[Step]]
 
@@ -121,7 +121,8 @@ def _compare_into_exec(lowering: Lowering, name: str, encoding: str) -> None:
         aside = lowering.scalar_temporary()
         compare = replace(compare, operands=(aside, *compare.operands[1:]))
         lowering.steps[-2:] = [compare, restore]
-        lowering.add("s_mov_b64", state.EXEC, aside)
+        width = 32 * lowering.registers.mask_count
+        lowering.add(f"s_mov_b{width}", state.EXEC, aside)
 
 
 # -- scalar ----------------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ def _block(space: str, kind: str) -> Callable[[Lowering, str, str], None]:
             lowering, operation, (vector, scalar)
         )
         row = lowering.row_source(replace(data, count=1), 1)
+        lowering.registers.name_all()
         if kind == "load" and not is_off(vector):
             address = _aside(lowering, vector, address)
         lowering.add("fly_block_begins")

@@ -66,6 +66,14 @@ class Constants:
         return self.place(struct.pack(f"<{state.LANES}i", *numbers), align=64)
 
 
+@dataclass
+class NamedRows:
+    """The number of rows of vector registers up to the last one that the code can name: others keep
+    what they have at first."""
+
+    count: int = 0
+
+
 @dataclass(frozen=True)
 class Registers:
     """`wave_size` is 64, where a mask is a pair of scalar registers, or 32, where it is a single
@@ -75,6 +83,7 @@ class Registers:
     constants: Constants
     target: Target
     wave_size: int = state.LANES
+    named: NamedRows = field(default_factory=NamedRows)
 
     @property
     def facts(self) -> AmdFacts:
@@ -99,7 +108,12 @@ class Registers:
             )
         if register.count != count:
             raise Unsupported(f"an operand of {register.count} registers in place of {count}")
+        self.named.count = max(self.named.count, base + last + 1)
         return state.VGPR + (base + register.index) * state.ROW
+
+    def name_all(self) -> None:
+        """Notes that the code can name every row."""
+        self.named.count = self.allocation.rows
 
     def scalar(self, register: Register, count: int, instruction: Instruction) -> int:
         """Returns the offset of the first of `count` scalar registers."""

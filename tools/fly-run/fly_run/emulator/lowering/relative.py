@@ -15,6 +15,7 @@ from fly_run.emulator.state import SGPR
 
 def _read(lowering: Lowering, operand: Operand, field: Field) -> Source:
     """Copies a register with a relative number to a temporary."""
+    lowering.registers.name_all()
     row = lowering.temporary()
     place = lowering.row_source(operand, 1)
     lowering.add("fly_relative_read", row, place, immediate=field.mask, extra=field.shift)
@@ -22,6 +23,7 @@ def _read(lowering: Lowering, operand: Operand, field: Field) -> Source:
 
 
 def _write(lowering: Lowering, operand: Operand, source: Source, field: Field) -> None:
+    lowering.registers.name_all()
     if source.kind != "v":
         source = lowering.in_row(source, "i32")
     place = lowering.vector_target(operand, "i32")

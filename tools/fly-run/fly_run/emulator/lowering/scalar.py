@@ -240,6 +240,7 @@ def general_scalars(lowering: Lowering) -> int:
 def indexed_move(lowering: Lowering, mode: int) -> None:
     """v_mov_b32 while s_set_gpr_idx_on is active."""
     modifiers(lowering)
+    lowering.registers.name_all()
     target, source = lowering.operands(2)
     if not isinstance(source, Register) or source.bank == "s":
         # A scalar or constant source is not indexed: copy it to a row first.

@@ -122,7 +122,6 @@ class Lowering:
         if isinstance(operand, Register):
             if operand.bank == "s":
                 if element == "mask":
-                    # A wave of 32 lanes reads one more register: no lane uses its bits.
                     count = self.registers.mask_count
                 offset = self.registers.scalar(operand, count, self.instruction)
                 return Source("m" if element == "mask" else "s", offset)
@@ -161,17 +160,11 @@ class Lowering:
             return self.registers.scalar(operand, count, self.instruction)
         raise Unsupported("a result that is not a scalar register")
 
-    def mask_target(self, operand: Operand) -> tuple[int, Step | None]:
-        """Returns the place of a VALU step's mask, which has 64 bits, and in waves of 32 lanes the
-        step after it that moves the lower 32 bits to their register."""
+    def mask_target(self, operand: Operand) -> int:
+        """Returns the place of a VALU step's mask."""
         if isinstance(operand, Name) and operand.text == EXEC:
-            return state.EXEC, None
-        count = self.registers.mask_count
-        place = self.scalar_target(operand, count)
-        if count == 2 or isinstance(operand, Name):
-            return place, None
-        aside = self.scalar_temporary()
-        return aside, Step("s_mov_b32", (place, aside))
+            return state.EXEC
+        return self.scalar_target(operand, self.registers.mask_count)
 
     def scalar_source(self, operand: Operand, element: str) -> int:
         source = self.source(operand, element)

@@ -14,7 +14,6 @@ from fly_run.emulator.lowering.steps import (
     WIDE,
     Lowering,
     Source,
-    Step,
     modifiers,
     plain,
 )
@@ -166,15 +165,12 @@ def _finish(
 ) -> None:
     """Emits the operation itself, and the steps that modify its result."""
     name, outputs = operation.name, operation.outputs
-    places: list[int] = []
-    after: list[Step] = []
-    for target, element in zip(targets, outputs, strict=True):
-        if element == "mask":
-            place, move = lowering.mask_target(target)
-            places.append(place)
-            after += [move] if move else []
-        else:
-            places.append(lowering.vector_target(target, element))
+    places = [
+        lowering.mask_target(target)
+        if element == "mask"
+        else lowering.vector_target(target, element)
+        for target, element in zip(targets, outputs, strict=True)
+    ]
     select = str(found.get("dst_sel", "DWORD"))
     unused = str(found.get("dst_unused", "UNUSED_PAD"))
     high = is_high(targets[0], high) if targets else False
@@ -215,7 +211,6 @@ def _finish(
     elif clamp and (result in FLOATS or packed_half):
         clamped = "fly_clamp_pk_f16" if packed_half else f"fly_clamp_{SHORT[result]}"
         clamp_float(lowering, clamped, target)
-    lowering.steps += after
     if not aside:
         return
     start, width = (16, 16) if high else FIELDS["WORD_0" if keeps else select]

@@ -18,8 +18,8 @@ _TABLES = (
     *("vector.min_max", "vector.rare"),
     *("vector.division", "vector.transcendental", "vector.convert", "vector.convert_small"),
     *("vector.vopc", "vector.packed"),
-    *("rdna.operations", "rdna.lanes", "rdna.relative", "rdna.blocks"),
-    *("memory.rdna", "vector.lanes"),
+    *("rdna.operations", "rdna.relative", "rdna.blocks"),
+    *("memory.rdna", "vector.lanes", "vector.picking"),
     *(
         "cdna5.integer",
         "cdna5.brain",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from fly_run.emulator import state
-from fly_run.emulator.semantics.rdna.lanes import BOUND, INACTIVE
+from fly_run.emulator.semantics.vector.picking import BOUND, INACTIVE
 from fly_run.emulator.strict.accesses import Values
 from fly_run.emulator.strict.dataflow import Effect
 from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import FLOATS, INTEGERS, Function, Value
-from fly_run.emulator.semantics.base.operation import SHORT, SHORT_KINDS, Operation
+from fly_run.emulator.semantics.base.operation import MASK, SHORT, SHORT_KINDS, TO_EXEC, Operation
 
 LANES = state.LANES
 ROW = state.ROW
@@ -25,7 +25,7 @@ class Handler(Function):
     def __init__(self, name: str):
         super().__init__(name, "ptr %wave, ptr %op")
         self.kind = name.removesuffix(SHORT).rpartition(".")[2]
-        short = name.endswith(SHORT) or self.kind in SHORT_KINDS
+        short = name.endswith((SHORT, TO_EXEC)) or self.kind in SHORT_KINDS
         self.lanes = HALF if short else LANES
         self.wave = self.named("ptr", "%wave")
         self.op = self.named("ptr", "%op")
@@ -74,21 +74,30 @@ class Handler(Function):
     def count(self) -> Value:
         """Subtracts the instructions since the last landing, including this one, from the quantum;
         returns the rest."""
+        left, after = self.count_only()
+        self.wave.at(state.LANDING).store(after)
+        return left
+
+    def count_only(self) -> tuple[Value, Value]:
+        """Counts, for a handler that then lands elsewhere; returns the rest of the quantum and the
+        number of the next instruction."""
         index = self.op.at(state.OP_INDEX).load("i32").zext("i64")
         ran = index - self.wave.at(state.LANDING).load("i64") + 1
         left = self.wave.at(state.QUANTUM).load("i64") - ran
         self.wave.at(state.QUANTUM).store(left)
-        self.wave.at(state.LANDING).store(index + 1)
-        return left
+        return left, index + 1
 
     def land(self, op: Value) -> None:
         """Records that a straight-line run starts at `op`."""
         index = op.at(state.OP_INDEX).load("i32").zext("i64")
         self.wave.at(state.LANDING).store(index)
 
-    def over_chunks(self, chunk: int, body: Callable[[Value, Value], None]) -> None:
+    def over_chunks(
+        self, chunk: int, body: Callable[[Value, Value], None], active: Value | None = None
+    ) -> None:
         """Runs `body(first, mask)` for each `chunk` lanes, less than all, up to the last one with
-        an active lane: the first lane (i64) and the chunk's bits of EXEC (`<chunk x i1>`)."""
+        an active lane: the first lane (i64) and the chunk's bits (`<chunk x i1>`) of `active`, by
+        default EXEC."""
 
         def turn(carried: list[Value]) -> tuple[list[Value], Value]:
             first, left = carried
@@ -96,7 +105,8 @@ class Handler(Function):
             left = left.lshr(chunk)
             return [first + chunk, left], left.compare("ne", 0)
 
-        self.loop([self.constant("i64", 0), self.exec_mask()], turn)
+        mask = self.exec_mask() if active is None else active
+        self.loop([self.constant("i64", 0), mask], turn)
 
 
 @dataclass(frozen=True)
@@ -209,29 +219,31 @@ def emit_valu(operation: Operation, name: str) -> Handler:
     """Emits a VALU handler. Results are written under EXEC; a `mask` result has 0 for inactive
     lanes (ISA manual, VOPC: "inactive lanes get 0")."""
     handler = Handler(name)
-    kinds = name.rpartition(".")[2] if operation.inputs else ""
+    kinds = handler.kind if operation.inputs else ""
+    lanes = handler.lanes
+    register = f"i{lanes}"  # the type of a mask
     outputs, inputs = operation.outputs, operation.inputs
     places = [handler.operand(number) for number in range(len(outputs) + len(inputs))]
     # Mask inputs are read before the first chunk: a mask output may be the same register.
     masks = {
-        number: places[len(outputs) + number].load("i64")
+        number: places[len(outputs) + number].load(register)
         for number, kind in enumerate(inputs)
-        if kind == "mask"
+        if kind == MASK
     }
-    mask_outputs = [number for number, kind in enumerate(outputs) if kind == "mask"]
+    mask_outputs = [number for number, kind in enumerate(outputs) if kind == MASK]
     body = operation.body
     assert body is not None
 
     def work(first: Value, mask: Value) -> list[Value]:
         """Emits the lanes from `first` on, as many as the mask has; returns the mask outputs."""
         chunk = mask.lanes
-        lanes = Lanes(handler, first, chunk)
+        context = Lanes(handler, first, chunk)
         arguments = []
         for number, kind in enumerate(inputs):
-            if kind == "mask":
+            if kind == MASK:
                 bits = masks[number]
-                if chunk != LANES:
-                    bits = bits.lshr(first).trunc(f"i{chunk}")
+                if chunk != lanes:
+                    bits = bits.lshr(first.trunc(register)).trunc(f"i{chunk}")
                 arguments.append(bits.cast("i1", chunk))
             elif operation.split and kind == "i64":
                 place = places[len(outputs) + number]
@@ -241,7 +253,7 @@ def emit_valu(operation: Operation, name: str) -> Handler:
                 arguments.append(read_vector(place, kind, kinds[number], first, chunk))
         if operation.accumulate:
             arguments.append(read_vector(places[0], outputs[0], "v", first, chunk))
-        results = body(lanes, *arguments)
+        results = body(context, *arguments)
         if operation.split:
             for half, value in enumerate(results):
                 store_row(places[0].at(half * ROW), first, value, mask)
@@ -250,10 +262,10 @@ def emit_valu(operation: Operation, name: str) -> Handler:
             results = (results,)
         collected = []
         for number, (kind, result) in enumerate(zip(outputs, results, strict=True)):
-            if kind == "mask":
+            if kind == MASK:
                 bits = (result & mask).cast(f"i{chunk}", 0)
-                if chunk != LANES:
-                    bits = bits.zext("i64") << first
+                if chunk != lanes:
+                    bits = bits.zext(register) << first.trunc(register)
                 collected.append(bits)
             else:
                 under = None if operation.everywhere else mask
@@ -266,7 +278,9 @@ def emit_valu(operation: Operation, name: str) -> Handler:
         handler.next()
 
     chunk, zero, mask = operation.chunk, handler.constant("i64", 0), handler.exec_mask()
-    if operation.everywhere and chunk == LANES:
+    if chunk == LANES > lanes:
+        end(work(zero, mask.trunc(register).cast("i1", lanes)))
+    elif operation.everywhere and chunk == LANES:
         end(work(zero, mask.cast("i1", LANES)))
     elif chunk == LANES:
         # In a short wave no lane of the upper half is ever active.
@@ -285,11 +299,12 @@ def emit_valu(operation: Operation, name: str) -> Handler:
             first, left, *so_far = carried
             added = work(first, left.trunc(f"i{chunk}").cast("i1", chunk))
             after, left = first + chunk, left.lshr(chunk)
-            more = after.compare("ult", LANES) if operation.everywhere else left.compare("ne", 0)
+            more = after.compare("ult", lanes) if operation.everywhere else left.compare("ne", 0)
             sums = [old | new for old, new in zip(so_far, added, strict=True)]
             return [after, left, *sums], more
 
-        end(handler.loop([zero, mask, *(zero for _ in mask_outputs)], turn)[2:])
+        none = handler.constant(register, 0)
+        end(handler.loop([zero, mask, *(none for _ in mask_outputs)], turn)[2:])
     return handler
 
 
@@ -312,7 +327,7 @@ def emit_scalar(operation: Operation, name: str) -> Handler:
         *results, scc = results
         handler.set_scc(scc)
     for place, value in zip(outputs, results, strict=True):
-        place.store(value)
+        place.store(value.zext("i64") if name.endswith(TO_EXEC) else value)
     handler.next()
     return handler
 

@@ -46,7 +46,9 @@ class Operation:
     # The input kinds of a VALU operation for which there are handlers: v a row, s a scalar, m a
     # mask. Scalars in other combinations are copied into rows (`Lowering.valu`).
     kinds: tuple[str, ...] = ()
-    short: bool = False  # waves of 32 lanes have handlers of their own besides
+    # Waves of 32 lanes have handlers of their own besides; so has a VALU operation with masks.
+    short: bool = False
+    to_exec: bool = False  # waves of 32 lanes have a handler whose i32 result is EXEC
     detail: Any = None  # specific to this form's emitter and encoder
 
     @property
@@ -56,14 +58,23 @@ class Operation:
     @property
     def handlers(self) -> tuple[str, ...]:
         """The names of this operation's handlers: one for each combination of operand kinds, and
-        those of them that waves of 32 lanes run instead (`SHORT`)."""
+        those of them that waves of 32 lanes run instead (`SHORT`, `TO_EXEC`)."""
         kinds = self.kinds if self.form == "valu" else VARIANTS.get(self.form, ("",))
         names = tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
+        if self.to_exec:
+            return (*names, *(f"{name}{TO_EXEC}" for name in names))
         more = (n for n, kind in zip(names, kinds, strict=True) if kind not in SHORT_KINDS)
-        return (*names, *(f"{name}{SHORT}" for name in more)) if self.short else names
+        short = self.short or (self.form == "valu" and MASK in self.outputs + self.inputs)
+        return (*names, *(f"{name}{SHORT}" for name in more)) if short else names
 
 
-SHORT = "/32"  # ends the names of handlers that only waves of 32 lanes run
+MASK = "mask"
+# Ends of the names of handlers that only waves of 32 lanes run. A mask is a single register there,
+# and the upper half of EXEC is 0.
+SHORT = "/32"
+# The result is EXEC: all its 64 bits are stored, because handlers load them, and processors can't
+# forward a narrow store to a wider load.
+TO_EXEC = "/exec"
 # Handlers of the forms with a few fixed operand kinds.
 #   memory: v = 64-bit vector address (scratch: vector offset), s = scalar base and 32-bit vector
 #   offset (scratch: no vector offset), g = the same with a signed offset, h = one that counts

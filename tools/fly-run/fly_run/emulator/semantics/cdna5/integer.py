@@ -23,7 +23,7 @@ PICK = {"max": maximum, "min": minimum}
 
 def operations() -> Iterator[Operation]:
     for name, (types, body) in WIDE.items():
-        yield valu(name, types, body, chunk=CHUNK)
+        yield valu(name, types, body, split=True)
     yield valu("v_mad_u32", "i32 = i32, i32, i32", lambda k, a, b, c: a * b + c)
     for sign, letter in (("s", "i"), ("u", "u")):
         for name, pick in PICK.items():
@@ -44,16 +44,41 @@ def operations() -> Iterator[Operation]:
     yield valu("fly_look_up", "i32 = i64, i64, i32", _looked_up, chunk=CHUNK, kinds=rows(3))
 
 
-def _multiplied(extension: str) -> Body:
-    return lambda k, a, b, c: a.convert(extension, "i64") * b.convert(extension, "i64") + c
+Pair = tuple[Value, Value]
 
 
+def _sum(a: Pair, b: Pair) -> Pair:
+    low = a[0] + b[0]
+    return low, a[1] + b[1] + low.compare("ult", a[0]).zext("i32")
+
+
+def _difference(a: Pair, b: Pair) -> Pair:
+    return a[0] - b[0], a[1] - b[1] - a[0].compare("ult", b[0]).zext("i32")
+
+
+def _product(a: Value, b: Value, extension: str) -> Pair:
+    upper = (a.convert(extension, "i64") * b.convert(extension, "i64")).lshr(32).trunc("i32")
+    return a * b, upper
+
+
+def _wide_product(a: Pair, b: Pair) -> Pair:
+    low, high = _product(a[0], b[0], "zext")
+    return low, high + a[0] * b[1] + a[1] * b[0]
+
+
+# On pairs of i32, for address arithmetic, as in `vector.address`.
 WIDE: dict[str, tuple[str, Body]] = {
-    "v_add_nc_u64": ("i64 = i64, i64", lambda k, a, b: a + b),
-    "v_sub_nc_u64": ("i64 = i64, i64", lambda k, a, b: a - b),
-    "v_mul_u64": ("i64 = i64, i64", lambda k, a, b: a * b),
-    "v_mad_nc_u64_u32": ("i64 = i32, i32, i64", _multiplied("zext")),
-    "v_mad_nc_i64_i32": ("i64 = i32, i32, i64", _multiplied("sext")),
+    "v_add_nc_u64": ("i64 = i64, i64", lambda k, a, b: _sum(a, b)),
+    "v_sub_nc_u64": ("i64 = i64, i64", lambda k, a, b: _difference(a, b)),
+    "v_mul_u64": ("i64 = i64, i64", lambda k, a, b: _wide_product(a, b)),
+    "v_mad_nc_u64_u32": (
+        "i64 = i32, i32, i64",
+        lambda k, a, b, c: _sum(_product(a, b, "zext"), c),
+    ),
+    "v_mad_nc_i64_i32": (
+        "i64 = i32, i32, i64",
+        lambda k, a, b, c: _sum(_product(a, b, "sext"), c),
+    ),
 }
 
 

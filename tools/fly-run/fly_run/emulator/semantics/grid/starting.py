@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Function, Value, void
-from fly_run.emulator.semantics.base.emit import LANES, ROW
+from fly_run.emulator.semantics.base.emit import HALF, LANES, ROW
 
 CTX = state.CTX
 # Words of a wave about barriers, which are 0 at its start.
@@ -59,17 +59,26 @@ def _fill(f: Function, target: Value, size: Value) -> None:
     f.when(size.compare("ne", 0), lambda: void(f.loop([f.constant("i64", 0)], turn)))
 
 
-def _fill_lower(f: Function, rows: Value, size: Value) -> None:
-    """Fills the lower 32 lanes of rows of `size` bytes, at least one row, with poison."""
-    poison = f.constant("i32", state.POISON, LANES // 2)
+def _start_rows(
+    f: Function, rows: Value, ids: Value, ids_end: Value, end: Value, lanes: int
+) -> None:
+    """Sets the first `lanes` lanes of the rows up to `end` bytes: those up to `ids_end`, at least
+    one, to `ids`, the others to poison."""
 
-    def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+    def copy(carried: list[Value]) -> tuple[list[Value], Value]:
         (offset,) = carried
-        rows.at(offset).store(poison, align=64)
+        rows.at(offset).store(ids.at(offset).load("i32", lanes, align=64), align=64)
         after = offset + ROW
-        return [after], after.compare("ult", size)
+        return [after], after.compare("ult", ids_end)
 
-    f.loop([f.constant("i64", 0)], turn)
+    def fill(carried: list[Value]) -> tuple[list[Value], Value]:
+        (offset,) = carried
+        rows.at(offset).store(f.constant("i32", state.POISON, lanes), align=64)
+        after = offset + ROW
+        return [after], after.compare("ult", end)
+
+    f.loop([f.constant("i64", 0)], copy)
+    f.when(ids_end.compare("ult", end), lambda: void(f.loop([ids_end], fill)))
 
 
 def _prepare_slot() -> Function:
@@ -156,7 +165,7 @@ def _start_group() -> Function:
         barriers.at(offset).store(f.constant("i32", 0, 16), align=64)
     first, stride, count = waves(context, slot)
     template = context.at(CTX.template).load("ptr")
-    vgpr_bytes = context.at(CTX.vgpr_bytes).load("i64")
+    named_bytes = context.at(CTX.named_bytes).load("i64")
     narrow = context.at(CTX.lanes).load("i64").compare("ne", LANES)
 
     def turn(carried: list[Value]) -> tuple[list[Value], Value]:
@@ -176,12 +185,16 @@ def _start_group() -> Function:
             f.when(used, lambda p=place, v=value: wave.at(p).store(v.trunc("i32")))
         for n, group in enumerate(member.workgroup):
             wave.at(state.GROUP + 4 * n).store(group.trunc("i32"))
-        # The upper lanes of a wave of 32 are never active: nothing has changed them.
+        # Nothing has changed the rows that the code does not name, and the upper lanes of a wave of
+        # 32, which are never active.
         vgprs = wave.at(state.VGPR)
-        f.when(~narrow, lambda: _fill(f, vgprs, vgpr_bytes))
-        f.when(narrow, lambda: _fill_lower(f, vgprs, vgpr_bytes))
         id_bytes = context.at(CTX.id_bytes).load("i64")
-        _copy(f, vgprs, context.at(CTX.ids).load("ptr").at(number * id_bytes), id_bytes)
+        ids = context.at(CTX.ids).load("ptr").at(number * id_bytes)
+        for lanes, chosen in ((LANES, ~narrow), (HALF, narrow)):
+            f.when(
+                chosen,
+                lambda lanes=lanes: _start_rows(f, vgprs, ids, id_bytes, named_bytes, lanes),
+            )
         wave.at(state.EXEC).store(context.at(CTX.masks).load("ptr").at(number << 3).load("i64"))
         mode = template.at(state.MODE).load("i32")
         wave.at(state.MODE).store(mode)

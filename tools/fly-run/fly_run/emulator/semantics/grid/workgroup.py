@@ -44,7 +44,7 @@ def _run_group() -> Function:
         quantum = f.intrinsic("llvm.smax", quantum, quantum.like(1))
 
         def turn(carried: list[Value]) -> tuple[list[Value], Value]:
-            wave, ready, waiting, ran = carried
+            wave, ready, waiting, ran, last, differ = carried
             place = wave.at(state.STATUS)
 
             def run() -> Value:
@@ -62,20 +62,29 @@ def _run_group() -> Function:
 
             f.when(status.compare("uge", state.STATUS_FAULT), stopped)
             ready = ready + status.compare("eq", state.STATUS_READY).zext("i64")
-            waiting = waiting + status.compare("eq", state.STATUS_BARRIER).zext("i64")
+            held = status.compare("eq", state.STATUS_BARRIER)
+            signals, kind = (wave.at(one).load("i32") for one in (state.SIGNALS, state.WAITS_AT))
+            others = held & waiting.compare("ne", 0)
+            differ = differ | others.select(signals ^ last, 0) | held.select(kind ^ state.AT_OWN, 0)
+            last = held.select(signals, last)
+            waiting = waiting + held.zext("i64")
             after = wave.at(stride)
-            return [after, ready, waiting, ran], after.compare("ne", end)
+            return [after, ready, waiting, ran, last, differ], after.compare("ne", end)
 
-        _, ready, waiting, ran = f.loop([first, zero, zero, zero], turn)
+        none = f.constant("i32", 0)
+        start = [first, zero, zero, zero, none, none]
+        _, ready, waiting, ran, _, differ = f.loop(start, turn)
         total = add(ran)
         some = waiting.compare("ne", 0)
         split = context.at(CTX.split_barriers).load("i64").compare("ne", 0)
+        # The usual case: all live waves wait at the workgroup's barrier, equally often signalled.
+        alike = differ.compare("eq", 0) & ready.compare("eq", 0)
 
         def release() -> None:
             stuck = f.call("fly_release", "i32", context, slot, ready)
             f.when(stuck.compare("ne", 0), lambda: f.ret(stuck))
 
-        f.when(some & split, release)
+        f.when(some & split & ~alike, release)
         f.when(ready.compare("ne", 0), lambda: f.ret(f.constant("i32", 0)))
 
         # All live waves are at the barrier; waves that have ended do not count.
@@ -87,7 +96,7 @@ def _run_group() -> Function:
             after = wave.at(stride)
             return [after], after.compare("ne", end)
 
-        f.when(some & ~split, lambda: void(f.loop([first], free)))
+        f.when(some & (alike | ~split), lambda: void(f.loop([first], free)))
         over = total.compare("ugt", limit.load("i64")) | total.compare("ugt", whole_turn)
         f.when(some & over, lambda: f.ret(f.constant("i32", 0)))
         return [waiting], some

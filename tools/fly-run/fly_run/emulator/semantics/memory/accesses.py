@@ -177,7 +177,7 @@ LDS_ATOMICS = {
 def operations() -> Iterator[Operation]:
     yield from _scalar_memory()
     for space in ("global", "flat", "scratch", "buffer"):
-        short = space in ("global", "flat")
+        short = space != "scratch"
         for name, access in LOADS.items():
             yield Operation(f"{space}_load_{name}", space, short=short, detail=access)
         for name, access in STORES.items():

@@ -17,15 +17,14 @@ from dataclasses import dataclass
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import ALIGNED, CHUNK, FLAT, WRITES, Access, Atomic
-from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.base.emit import ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.memory.chunks import dwords_of, fetch_chunk, gather, put_chunk
+from fly_run.emulator.semantics.memory.quick_buffer import through_buffer
 from fly_run.emulator.semantics.memory.transfer import (
     atomic_lane,
-    dwords_of,
     every_active,
-    fetch_chunk,
     first_lane,
-    gather,
     lanes_of,
     last_lane,
     load_lane,
@@ -33,6 +32,8 @@ from fly_run.emulator.semantics.memory.transfer import (
     shortcut,
     store_lane,
     store_run,
+    store_to,
+    whole_wave,
 )
 
 
@@ -49,8 +50,14 @@ def emit_memory(operation: Operation, name: str) -> Handler:
     if isinstance(detail, Access):
         if operation.form in ("global", "flat", "lds"):
             _contiguous(handler, operation.form, variant, detail, mask, done)
+        if operation.form == "buffer":
+            through_buffer(handler, detail, mask, done)
+        slow = ""
         if operation.form == "lds" and detail.size >= 4:
             slow = _within_lds(handler, variant, detail, mask)
+        elif operation.form in ("global", "flat") and detail.kind == "load" and detail.size >= 4:
+            slow = _within_region(handler, operation.form, variant, detail, mask)
+        if slow:
             handler.branch(done)
             handler.block(slow)
         _listed(handler, operation.form, variant, detail, mask)
@@ -73,9 +80,20 @@ def _listed(h: Handler, form: str, variant: str, access: Access, mask: Value) ->
     _resolve(h, form, access.size, WRITES if access.kind == "store" else 0)
     if access.kind == "load" and access.size >= 4:
         gather(h, access)
+        return
+    move = load_lane if access.kind == "load" else store_lane
+
+    def one(lane: Value) -> None:
+        move(h, access, lane)
+
+    def put(first: Value, lanes: Value) -> None:
+        index = h.wave.at(state.ADDRESS).at(first << 3).load("i64", CHUNK, align=64)
+        put_chunk(h, access, h.named("ptr", "null"), index, first, lanes, one)
+
+    if access.dwords > 1:
+        h.over_chunks(CHUNK, put)
     else:
-        move = load_lane if access.kind == "load" else store_lane
-        h.for_lanes(mask, lambda lane: move(h, access, lane))
+        h.for_lanes(mask, one)
 
 
 def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | None]:
@@ -160,7 +178,7 @@ def _contiguous(
 
     lane_zero = first.low - (first.lane * step).trunc("i32")
     follow = all_active(lows.compare("eq", steps + lane_zero), first)
-    count = _whole_wave(h, mask, lanes) if whole else None
+    count = whole_wave(h, mask, lanes) if whole else None
     if count is not None:
         follow = follow & count.compare("ne", 0)
         length = count * access.size
@@ -210,16 +228,6 @@ def _contiguous(
     h.block(slow)
 
 
-def _whole_wave(h: Handler, mask: Value, lanes: int) -> Value:
-    """Returns the number of lanes (i64) of a wave that has all its lanes active, 0 of another: 32,
-    or 64 if there are such waves."""
-    half = LANES // 2
-    some = mask.compare("eq", (1 << half) - 1).select(h.constant("i64", half), 0)
-    if lanes == half:
-        return some
-    return mask.compare("eq", -1).select(h.constant("i64", LANES), some)
-
-
 def host_of(
     h: Handler, form: str, address: Value, length: Value
 ) -> tuple[Callable[[Value], Value], Value]:
@@ -265,18 +273,53 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
 
         def fetch(first: Value, lanes: Value) -> None:
             index = load_row(offsets, first, CHUNK) + constant
-            fetch_chunk(h, dwords, index, first, lanes, access.dwords == 1)
+            fetch_chunk(h, dwords, index, first, lanes, access.dwords == 1, base)
 
         h.over_chunks(CHUNK, fetch)
+        return slow
+
+    def one(lane: Value) -> None:
+        store_to(h, access, base.at(offsets.at(lane << 2).load("i32") + constant), lane)
+
+    def put(first: Value, lanes: Value) -> None:
+        index = load_row(offsets, first, CHUNK) + constant
+        put_chunk(h, access, base, index, first, lanes, one)
+
+    if access.dwords > 1:
+        h.over_chunks(CHUNK, put)
     else:
+        h.for_lanes(mask, one)
+    return slow
 
-        def put(lane: Value) -> None:
-            host = base.at(offsets.at(lane << 2).load("i32") + constant)
-            source = h.operand(0).at(lane << 2)
-            for n in range(access.dwords):
-                host.at(4 * n).store(source.at(n * ROW).load("i32"), align=1)
 
-        h.for_lanes(mask, put)
+def _within_region(h: Handler, form: str, variant: str, access: Access, mask: Value) -> str:
+    """Loads from the site's last region; falls through to the list if an address is outside."""
+    row, high_row = _low_and_high(h, form, variant)
+    region = h.op.at(state.OP_LINK).load_shared("ptr")
+    begin = region.at(state.REGION_LOW).load("i64")
+    length = region.at(state.REGION_LENGTH).load("i64")
+    base = _base(h, form, variant) - begin
+
+    def offsets(first: Value, lanes: int) -> Value:
+        offset = _offset(load_row(row, first, lanes), variant, access.size) + base
+        if high_row is not None:
+            offset = offset + (load_row(high_row, first, lanes).zext("i64") << 32)
+        return offset
+
+    origin = h.constant("i64", 0)
+    all_inside = every_active(
+        offsets(origin, h.lanes).compare("ult", starts(h, length, access.size)), mask
+    )
+    good, slow = shortcut(h), f"outside{h.fresh()}"
+    h.branch_if(all_inside, good, slow)
+    h.block(good)
+    host = (begin + region.at(state.REGION_DELTA).load("i64")).convert("inttoptr", "ptr")
+    dwords = dwords_of(h, access, host)
+
+    def fetch(first: Value, lanes: Value) -> None:
+        fetch_chunk(h, dwords, offsets(first, CHUNK), first, lanes, access.dwords == 1, host)
+
+    h.over_chunks(CHUNK, fetch)
     return slow
 
 

@@ -6,14 +6,12 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import CHUNK
 from fly_run.emulator.semantics.base.emit import Handler, load_row, store_row
+from fly_run.emulator.semantics.memory.chunks import Dword, fetch_chunk, pointer
 from fly_run.emulator.semantics.memory.transfer import (
-    Dword,
     every_active,
-    fetch_chunk,
     first_lane,
     lanes_of,
     last_lane,
-    pointer,
     shortcut,
 )
 

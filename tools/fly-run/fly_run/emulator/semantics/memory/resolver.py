@@ -67,12 +67,13 @@ def check_alignment(f: Resolver, lane: Value, address: Value) -> None:
 
 def mapped(f: Resolver, lane: Value, address: Value, size: Value) -> Value:
     """Returns the host address (i64) of a lane's guest address, after checking `size` bytes against
-    the regions."""
+    the regions; the region becomes the site's last one."""
     region = f.call("fly_find_region", "ptr", f.wave, address, size)
     f.fault_unless(region.compare("ne", f.null), "unmapped", lane, address)
     flags = region.at(state.REGION_FLAGS).load("i64")
     writable = (flags & state.WRITABLE).compare("ne", 0) | ~f.has(WRITES)
     f.fault_unless(writable, "read-only", lane, address)
+    f.op.at(state.OP_LINK).store_shared(region)
     return address + region.at(state.REGION_DELTA).load("i64")
 
 

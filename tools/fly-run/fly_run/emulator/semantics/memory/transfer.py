@@ -1,13 +1,12 @@
 """Moves data between registers and host memory whose addresses have been checked.
 
-Runs are the contiguous range of all lanes' addresses. Chunks are 16 lanes at a time, each with its
-own address. Lanes are one after the other.
+Runs are the contiguous range of all lanes' addresses. Lanes are one after the other; `chunks` moves
+those of 16 at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Function, Value
@@ -43,6 +42,52 @@ def last_lane(h: Function, mask: Value) -> Value:
     return 63 - h.intrinsic("llvm.ctlz", mask, h.constant("i1", 0), result=mask)
 
 
+def whole_wave(h: Handler, mask: Value, lanes: int) -> Value:
+    """Returns the number of lanes (i64) of a wave that has all its lanes active, 0 of another: 32,
+    or 64 if there are such waves."""
+    some = mask.compare("eq", (1 << HALF) - 1).select(h.constant("i64", HALF), 0)
+    if lanes == HALF:
+        return some
+    return mask.compare("eq", -1).select(h.constant("i64", LANES), some)
+
+
+def picked(block: Value, count: int) -> list[Value]:
+    """Returns the `count` rows of a block that has them lane by lane."""
+    rows = []
+    for number in range(count):
+        order = ", ".join(f"i32 {lane * count + number}" for lane in range(CHUNK))
+        text = (
+            f"shufflevector {block.type} {block.name}, {block.type} poison,"
+            f" <{CHUNK} x i32> <{order}>"
+        )
+        rows.append(block.function.value("i32", CHUNK, text))
+    return rows
+
+
+def joined(a: Value, b: Value) -> Value:
+    """Returns the elements of two vectors of one type, the second's after the first's."""
+    count = 2 * a.lanes
+    order = ", ".join(f"i32 {n}" for n in range(count))
+    text = f"shufflevector {a.type} {a.name}, {b.type} {b.name}, <{count} x i32> <{order}>"
+    return a.function.value(a.element, count, text)
+
+
+def interleaved(rows: Sequence[Value]) -> Value:
+    """Returns a block that has rows of 16 lanes lane by lane."""
+    f, count = rows[0].function, len(rows)
+    # By joining pairs: 16 + 16 lanes, then 32 + 32.
+    parts = [*rows, rows[0]] if count == 3 else list(rows)
+    while len(parts) > 1:
+        parts = [joined(a, b) for a, b in zip(parts[::2], parts[1::2], strict=True)]
+    order = ", ".join(f"i32 {n * CHUNK + lane}" for lane in range(CHUNK) for n in range(count))
+    block = parts[0]
+    text = (
+        f"shufflevector {block.type} {block.name}, {block.type} poison,"
+        f" <{CHUNK * count} x i32> <{order}>"
+    )
+    return f.value("i32", CHUNK * count, text)
+
+
 def load_run(
     h: Handler,
     access: Access,
@@ -62,7 +107,7 @@ def load_run(
         if padded:
             store_row(target, origin, host.load("i32", lanes, align=1), under)
         else:
-            store_row(target, origin, _masked_load(h, host, target, origin, under), None)
+            store_row(target, origin, masked_load(h, host, target, origin, under), None)
         return
 
     def narrow(carried: list[Value]) -> tuple[list[Value], Value]:
@@ -77,13 +122,8 @@ def load_run(
         (first,) = carried
         count = access.dwords
         block = host.at(first * access.size).load("i32", CHUNK * count, align=1)
-        for n in range(count):
-            order = ", ".join(f"i32 {lane * count + n}" for lane in range(CHUNK))
-            text = (
-                f"shufflevector {block.type} {block.name}, {block.type} poison,"
-                f" <{CHUNK} x i32> <{order}>"
-            )
-            store_row(target.at(n * ROW), first, h.value("i32", CHUNK, text), None)
+        for n, value in enumerate(picked(block, count)):
+            store_row(target.at(n * ROW), first, value, None)
         after = first + CHUNK
         return [after], after.compare("ult", whole)
 
@@ -140,130 +180,14 @@ def store_run(
         (first,) = carried
         count = access.dwords
         rows = [load_row(source.at(n * ROW), first, CHUNK) for n in range(count)]
-        # Interleaves by joining pairs: 16 + 16 lanes, then 32 + 32.
-        if count == 3:
-            rows.append(rows[0])
-        width = CHUNK
-        while len(rows) > 1:
-            order = ", ".join(f"i32 {n}" for n in range(2 * width))
-            rows = [
-                h.value(
-                    "i32",
-                    2 * width,
-                    f"shufflevector <{width} x i32> {a.name}, <{width} x i32> {b.name},"
-                    f" <{2 * width} x i32> <{order}>",
-                )
-                for a, b in zip(rows[::2], rows[1::2], strict=True)
-            ]
-            width *= 2
-        order = ", ".join(f"i32 {n * CHUNK + lane}" for lane in range(CHUNK) for n in range(count))
-        block = rows[0]
-        text = (
-            f"shufflevector {block.type} {block.name}, {block.type} poison,"
-            f" <{CHUNK * count} x i32> <{order}>"
-        )
-        host.at(first * access.size).store(h.value("i32", CHUNK * count, text), align=1)
+        host.at(first * access.size).store(interleaved(rows), align=1)
         after = first + CHUNK
         return [after], after.compare("ult", whole)
 
     h.loop([origin], narrow if access.size < 4 else wide)
 
 
-def gather(h: Handler, access: Access) -> None:
-    """Loads dwords from the host addresses in the ADDRESS list."""
-    nowhere = h.named("ptr", "null")
-    dwords = dwords_of(h, access, nowhere)
-
-    def fetch(first: Value, lanes: Value) -> None:
-        address = h.wave.at(state.ADDRESS).at(first << 3).load("i64", CHUNK, align=64)
-        fetch_chunk(h, dwords, address, first, lanes, access.dwords == 1)
-
-    h.over_chunks(CHUNK, fetch)
-
-
-@dataclass(frozen=True)
-class Dword:
-    """A result of `fetch_chunk`: its row, and the host pointers for the lanes' indices; both are
-    scalars or vectors."""
-
-    row: Value
-    host: Callable[[Value], Value]
-
-
-def dwords_of(h: Handler, access: Access, base: Value) -> list[Dword]:
-    """Returns the dwords of an access whose indices count from `base`."""
-
-    def host(number: int) -> Callable[[Value], Value]:
-        return lambda index: pointer(base.at(4 * number), index)
-
-    return [Dword(h.operand(0).at(n * ROW), host(n)) for n in range(access.dwords)]
-
-
-def pointer(base: Value, index: Value) -> Value:
-    """Returns `base` advanced by indices, which are signed."""
-    text = f"getelementptr i8, ptr {base.name}, {index.type} {index.name}"
-    return base.function.value("ptr", index.lanes, text)
-
-
-def fetch_chunk(
-    h: Handler,
-    dwords: Sequence[Dword],
-    index: Value,
-    first: Value,
-    lanes: Value,
-    follow: bool,
-) -> None:
-    """Loads a chunk's dwords from the places of each lane's `index`, which have been checked; with
-    `follow`, those of lanes may follow each other.
-
-    Real kernels read runs and single elements in groups of 16 lanes (rows of tiles, a broadcast
-    element), which take one move each. The processor's gather costs many times that.
-    """
-    head = index.function.value(
-        index.element, 0, f"extractelement {index.type} {index.name}, i32 0"
-    )
-    active = lanes.cast(f"i{CHUNK}", 0)
-    end = f"chunk{h.fresh()}"
-
-    def matches(steps: Value) -> Value:
-        same = index.compare("eq", head.splat(CHUNK) + steps)
-        return (same.cast(f"i{CHUNK}", 0) & active).compare("eq", active)
-
-    def case(condition: Value, work: Callable[[Dword], Value]) -> None:
-        quick, after = shortcut(h), f"after{h.fresh()}"
-        h.branch_if(condition, quick, after)
-        h.block(quick)
-        finish(work)
-        h.block(after)
-
-    def finish(work: Callable[[Dword], Value]) -> None:
-        # The address register may be among the results: load everything before storing any.
-        values = [work(dword) for dword in dwords]
-        for dword, value in zip(dwords, values, strict=True):
-            store_row(dword.row, first, value, None)
-        h.branch(end)
-
-    # An inactive lane 0 has an arbitrary address, which only counts if the active ones follow it or
-    # have it too. It may be below 0 in LDS, where theirs are not.
-    def broadcast(dword: Dword) -> Value:
-        value = dword.host(head).load("i32", align=1).splat(CHUNK)
-        return lanes.select(value, load_row(dword.row, first, CHUNK))
-
-    def run(dword: Dword) -> Value:
-        return _masked_load(h, dword.host(head), dword.row, first, lanes)
-
-    def scattered(dword: Dword) -> Value:
-        return _gather_dwords(h, dword.host(index), dword.row, first, lanes)
-
-    h.when(active.compare("eq", 0), lambda: h.branch(end))
-    case(matches(index.like(0)), broadcast)
-    if follow:
-        case(matches(h.vector(index.element, range(0, 4 * CHUNK, 4))), run)
-    finish(scattered)
-    h.block(end)
-
-
-def _masked_load(h: Handler, start: Value, row: Value, first: Value, lanes: Value) -> Value:
+def masked_load(h: Handler, start: Value, row: Value, first: Value, lanes: Value) -> Value:
     old = load_row(row, first, lanes.lanes)
     name = f"llvm.masked.load.v{lanes.lanes}i32.p0"
     h.declarations.add(f"declare {old.type} @{name}(ptr, {lanes.type}, {old.type})")
@@ -272,18 +196,6 @@ def _masked_load(h: Handler, start: Value, row: Value, first: Value, lanes: Valu
         f" {old.type} {old.name})"
     )
     return h.value("i32", lanes.lanes, text)
-
-
-def _gather_dwords(h: Handler, pointers: Value, row: Value, first: Value, lanes: Value) -> Value:
-    """Loads an i32 from each active lane's pointer; other lanes keep the row's value."""
-    old = load_row(row, first, CHUNK)
-    name = f"llvm.masked.gather.v{CHUNK}i32.v{CHUNK}p0"
-    h.declarations.add(f"declare {old.type} @{name}({pointers.type}, {lanes.type}, {old.type})")
-    text = (
-        f"call {old.type} @{name}({pointers.type} align 1 {pointers.name},"
-        f" {lanes.type} {lanes.name}, {old.type} {old.name})"
-    )
-    return h.value("i32", CHUNK, text)
 
 
 def _widen(access: Access, raw: Value, old: Value | None) -> Value:
@@ -302,7 +214,12 @@ def _host_of_lane(h: Handler, lane: Value) -> Value:
 
 
 def load_lane(h: Handler, access: Access, lane: Value) -> None:
-    host, target = _host_of_lane(h, lane), h.operand(0).at(lane << 2)
+    load_from(h, access, _host_of_lane(h, lane), lane)
+
+
+def load_from(h: Handler, access: Access, host: Value, lane: Value) -> None:
+    """Loads the data of a lane from a host pointer."""
+    target = h.operand(0).at(lane << 2)
     if access.size < 4:
         raw = host.load(f"i{8 * access.size}", align=1)
         old = target.load("i32") if access.half else None
@@ -313,7 +230,12 @@ def load_lane(h: Handler, access: Access, lane: Value) -> None:
 
 
 def store_lane(h: Handler, access: Access, lane: Value) -> None:
-    host, source = _host_of_lane(h, lane), h.operand(0).at(lane << 2)
+    store_to(h, access, _host_of_lane(h, lane), lane)
+
+
+def store_to(h: Handler, access: Access, host: Value, lane: Value) -> None:
+    """Stores the data of a lane to a host pointer."""
+    source = h.operand(0).at(lane << 2)
     if access.size < 4:
         value = source.load("i32")
         if access.half == "high":

@@ -32,7 +32,7 @@ Body = Callable[..., object]
 def operations() -> Iterator[Operation]:
     for operator, body in LOGIC.items():
         name = f"s_{operator}_saveexec_b32"
-        yield scalar(name, "i32 = i32", save_exec(body, "i32"), detail="scc")
+        yield scalar(name, "i32 = i32", save_exec(body, "i32"), detail="scc", short=True)
     for name, (types, body) in SCALAR.items():
         yield scalar(name, types, body)
     for name, (types, body) in VECTOR.items():
@@ -43,7 +43,12 @@ def operations() -> Iterator[Operation]:
     for operator in ("andn1", "andn2"):
         body = write_exec(LOGIC[operator], "i32")
         yield scalar(
-            f"s_{operator}_wrexec_b32", "i32 = i32", body, detail="scc", traits=SINCE_GFX11
+            f"s_{operator}_wrexec_b32",
+            "i32 = i32",
+            body,
+            detail="scc",
+            short=True,
+            traits=SINCE_GFX11,
         )
     yield from _minima()
     yield from _propagating()
@@ -67,7 +72,7 @@ def _pack_integers(signed: bool) -> Body:
     """Converts f32 to 16-bit integers, truncated and saturated."""
 
     def run(k: Lanes, a: Value, b: Value) -> Value:
-        low, high = (to_integer(k, value, "i16", signed) for value in (a, b))
+        low, high = (to_integer(value, "i16", signed) for value in (a, b))
         return pack(low, high)
 
     return run

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
-from fly_run.emulator.semantics.base.emit import Handler
+from fly_run.emulator.semantics.base.emit import HALF, Handler
 from fly_run.emulator.semantics.base.operation import Operation, scalar
 
 Body = Callable[..., object]
@@ -18,9 +18,9 @@ Body = Callable[..., object]
 def operations() -> Iterator[Operation]:
     yield from _logic()
     for name, (types, body) in SETS_SCC.items():
-        yield scalar(name, types, body, detail="scc")
+        yield scalar(name, types, body, detail="scc", to_exec=name in MOVES)
     for name, (types, body) in KEEPS_SCC.items():
-        yield scalar(name, types, body)
+        yield scalar(name, types, body, to_exec=name in MOVES)
     for operator, body in LOGIC.items():
         yield scalar(
             f"s_{operator}_saveexec_b64", "i64 = i64", save_exec(body, "i64"), detail="scc"
@@ -41,6 +41,8 @@ def operations() -> Iterator[Operation]:
         yield scalar(f"s_cmp_{name}_u64", "= i64, i64", _compare(COMPARISONS[name]), detail="scc")
 
 
+# Besides bitwise operators, what compilers write EXEC with in waves of 32 lanes.
+MOVES = ("s_not_b32", "s_mov_b32", "s_cselect_b32")
 COMPARISONS = {"eq": "eq", "lg": "ne", "gt": "gt", "ge": "ge", "lt": "lt", "le": "le"}
 
 LOGIC: dict[str, Callable[[Value, Value], Value]] = {
@@ -69,6 +71,7 @@ def _logic() -> Iterator[Operation]:
                 f"i{width} = i{width}, i{width}",
                 _nonzero(lambda h, a, b, body=body: body(a, b)),
                 detail="scc",
+                to_exec=width == 32,
             )
 
 
@@ -93,7 +96,7 @@ def save_exec(body: Callable[[Value, Value], Value], element: str) -> Body:
         place = h.wave.at(state.EXEC)
         old = place.load(element)
         new = body(source, old)
-        place.store(new)
+        place.store(new.zext("i64") if h.lanes == HALF else new)
         return old, new.compare("ne", 0)
 
     return run
@@ -105,7 +108,7 @@ def write_exec(body: Callable[[Value, Value], Value], element: str) -> Body:
     def run(h: Handler, source: Value) -> tuple[Value, Value]:
         place = h.wave.at(state.EXEC)
         new = body(source, place.load(element))
-        place.store(new)
+        place.store(new.zext("i64") if h.lanes == HALF else new)
         return new, new.compare("ne", 0)
 
     return run

@@ -92,7 +92,7 @@ def _go(h: Handler, left: Value, target: Value) -> None:
 def _conditional(condition: Callable[[Handler], Value]) -> Callable[[Handler], None]:
     def run(h: Handler) -> None:
         taken = condition(h)
-        left = h.count()
+        left, _ = h.count_only()
         target = taken.select(h.op.at(state.OP_LINK).load("ptr"), h.op.at(state.OP_SIZE))
         _go(h, left, target)
 
@@ -100,7 +100,8 @@ def _conditional(condition: Callable[[Handler], Value]) -> Callable[[Handler], N
 
 
 def _branch(h: Handler) -> None:
-    _go(h, h.count(), h.op.at(state.OP_LINK).load("ptr"))
+    left, _ = h.count_only()
+    _go(h, left, h.op.at(state.OP_LINK).load("ptr"))
 
 
 def _barrier(h: Handler) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, valu
+from fly_run.emulator.semantics.memory.transfer import SHORTCUT
 
 Body = Callable[..., object]
 Binary = Callable[[Value, Value], Value]
@@ -190,7 +191,36 @@ def _align(shift: int) -> Body:
 
 
 def _permute(k: Lanes, a: Value, b: Value, selector: Value) -> Value:
-    """v_perm_b32: each selector byte selects a byte of {a, b}, a sign, 0x00 or 0xff."""
+    """v_perm_b32: each selector byte selects a byte of {a, b}, a sign, 0x00 or 0xff. Most selectors
+    are the same for all lanes and select bytes."""
+    f = k.handler
+    if f.kind[2] != "s":
+        return _permute_any(a, b, selector)
+    scalar = f.value("i32", 0, f"extractelement {selector.type} {selector.name}, i32 0")
+    # No byte is 8 or above.
+    plain = (scalar & 0xF8F8F8F8).compare("eq", 0)
+    return f.choose(
+        plain,
+        lambda: _permute_bytes(a, b, scalar),
+        lambda: _permute_any(a, b, selector),
+        SHORTCUT,
+    )
+
+
+def _permute_bytes(a: Value, b: Value, selector: Value) -> Value:
+    """Each byte of the scalar selector is below 8 and selects a byte of {a, b}."""
+    result = None
+    for byte in range(4):
+        pick = selector.lshr(8 * byte)
+        source = (pick & 4).compare("ne", 0).select(a, b)
+        moved = source.lshr(((pick & 3) * 8).splat(a.lanes)) & 0xFF
+        part = moved << (8 * byte)
+        result = part if result is None else result | part
+    assert result is not None
+    return result
+
+
+def _permute_any(a: Value, b: Value, selector: Value) -> Value:
     result = None
     for byte in range(4):
         pick = selector.lshr(8 * byte) & 0xFF

@@ -17,9 +17,6 @@ Body = Callable[[Handler], None]
 def operations() -> Iterator[Operation]:
     for name, body in CUSTOM.items():
         yield Operation(name, "custom", body=body, short=body is read_pair)
-    yield Operation(
-        "ds_bpermute_fi_b32", "custom", body=_backward_permute(True), traits=frozenset({"gfx12"})
-    )
 
 
 def element(row: Value, lane: Value) -> Value:
@@ -71,26 +68,6 @@ def _target_lane(h: Handler, lane: Value) -> Value:
     return (address.lshr(2) & inside).zext("i64") | (lane & ~inside.zext("i64"))
 
 
-def _backward_permute(inactive: bool) -> Body:
-    """ds_bpermute: each lane reads the lane that it selects; 0 from an inactive one, unless
-    `inactive` lanes are read like others (ds_bpermute_fi)."""
-
-    def run(h: Handler) -> None:
-        mask, result = h.exec_mask(), scratch_row(h)
-
-        def fetch(lane: Value) -> None:
-            source = _target_lane(h, lane)
-            value = element(h.operand(2), source).load("i32")
-            if not inactive:
-                value = (mask.lshr(source) & 1).compare("ne", 0).select(value, 0)
-            element(result, lane).store(value)
-
-        h.for_lanes(mask, fetch)
-        write_result(h, result)
-
-    return run
-
-
 def _forward_permute(h: Handler) -> None:
     """ds_permute: each lane writes to the lane that it selects; the highest writer wins, and a lane
     that is not written gets 0."""
@@ -105,55 +82,8 @@ def _forward_permute(h: Handler) -> None:
     write_result(h, result)
 
 
-def _fetch_by_table(h: Handler, source: Value, result: Value, mask: Value) -> Value:
-    """Reads row `source` into row `result` by a row of lane numbers, operand 2, where -1 is no
-    lane; 0 if there is no lane or it is not in `mask`. Returns the mask of lanes that have read."""
-
-    def fetch(carried: list[Value]) -> tuple[list[Value], Value]:
-        lane, valid = carried
-        from_lane = element(h.operand(2), lane).load("i32").sext("i64")
-        safe = from_lane & (LANES - 1)
-        good = from_lane.compare("sge", 0) & (mask.lshr(safe) & 1).compare("ne", 0)
-        value = element(source, safe).load("i32")
-        element(result, lane).store(good.select(value, 0))
-        after = lane + 1
-        return [after, valid | (good.zext("i64") << lane)], after.compare("ult", LANES)
-
-    zero = h.constant("i64", 0)
-    return h.loop([zero, zero], fetch)[1]
-
-
-def _dpp(rows: int) -> Callable[[Handler], None]:
-    """Data parallel primitive: puts the permuted source, of one or two rows, into operand 0 (a
-    temporary) and narrows EXEC to the lanes that the instruction writes. The immediate is the mask
-    of row_mask and bank_mask. The extra word has bit 0, bound_ctrl: lanes without a source read 0;
-    and bit 1, fi: the source lane may be inactive."""
-
-    def run(h: Handler) -> None:
-        old = h.exec_mask()
-        h.wave.at(state.SAVED_EXEC).store(old)
-        inactive = (h.extra() & 2).compare("ne", 0)
-        sources = inactive.select(old.like(-1), old)
-        valid = old
-        for row in range(rows):
-            places = h.operand(1).at(row * ROW), h.operand(0).at(row * ROW)
-            valid = _fetch_by_table(h, *places, sources)
-        bound = (h.extra() & 1).compare("ne", 0)
-        writes = bound.select(valid.like(-1), valid)
-        h.wave.at(state.EXEC).store(old & writes & h.immediate())
-
-    return run
-
-
 def _restore_exec(h: Handler) -> None:
     h.wave.at(state.EXEC).store(h.wave.at(state.SAVED_EXEC).load("i64"))
-
-
-def _swizzle(h: Handler) -> None:
-    """ds_swizzle: the encoder has expanded the pattern to a row of lane numbers."""
-    result = scratch_row(h)
-    _fetch_by_table(h, h.operand(1), result, h.exec_mask())
-    write_result(h, result)
 
 
 def _swap_halves(size: int) -> Callable[[Handler], None]:
@@ -321,14 +251,10 @@ CUSTOM: dict[str, Callable[[Handler], None]] = {
     "v_readlane_b32": _read_lane,
     "v_writelane_b32": _write_lane,
     "v_readfirstlane_b32": _read_first_lane,
-    "ds_bpermute_b32": _backward_permute(False),
     "ds_permute_b32": _forward_permute,
-    "ds_swizzle_b32": _swizzle,
     "v_permlane16_swap_b32": _swap_halves(16),
     "v_permlane32_swap_b32": _swap_halves(32),
     "s_set_gpr_idx_on": _set_index_mode,
-    "fly_dpp": _dpp(1),
-    "fly_dpp_64": _dpp(2),
     "fly_restore_exec": _restore_exec,
     "fly_indexed_move": _indexed_move,
     "fly_read_pair": read_pair,

@@ -76,7 +76,7 @@ def _half_normalised(signed: bool) -> Body:
 
 def _accumulate_byte(k: Lanes, a: Value, place: Value, old: Value) -> Value:
     """Inserts the value as a byte at one position of the result."""
-    whole = k.handler.intrinsic("llvm.umin", to_integer(k, a, "i32", False), place.like(255))
+    whole = k.handler.intrinsic("llvm.umin", to_integer(a, "i32", False), place.like(255))
     shift = (place & 3) << 3
     return (old & ~(place.like(0xFF) << shift)) | (whole << shift)
 

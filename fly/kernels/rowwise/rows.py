@@ -34,8 +34,8 @@ from fly.kernels.mixed_precision import (
     rounds_elements,
     widened,
 )
-from fly.kernels.row_exchanges import Exchange, first_row
-from fly.kernels.row_plans import Plan
+from fly.kernels.rowwise.row_exchanges import Exchange, first_row
+from fly.kernels.rowwise.row_plans import Plan
 
 # The annotation of a matrix; columns are counted in 32 bits, which launches check.
 Matrix = fx.Tensor[fx.Float, "M", fx.sym_int32("N")]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import fly.expr as fx
-from fly.kernels.row_plans import Plan
+from fly.kernels.rowwise.row_plans import Plan
 
 LANES = 32  # of a warp
 TURNS = 4  # rows whose numbers are exchanged meanwhile

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 import fly.expr as fx
-from fly.kernels.row_exchanges import Exchange, first_row
-from fly.kernels.row_plans import Plan
-from fly.kernels.rows import Row, Tile
+from fly.kernels.rowwise.row_exchanges import Exchange, first_row
+from fly.kernels.rowwise.row_plans import Plan
+from fly.kernels.rowwise.rows import Row, Tile
 
 
 class Ahead:

@@ -1,0 +1,1 @@
+"""How blocks take the rows of matrices."""
