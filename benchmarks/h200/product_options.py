@@ -6,7 +6,8 @@ tile of B, and the last tiles divided among all blocks (stream-K), beside the pl
     python -m h200.product_options table RESULTS.json       prints a table
 
 A row is a product of bf16. Its options take turns in CUDA graphs, as in `h200.products`, and the
-results of each are compared with f64 first.
+results of each are compared with f64 first. A split plan divides K among blocks, and a second
+kernel adds the parts.
 """
 
 from __future__ import annotations
@@ -25,60 +26,86 @@ import torch
 from h200.products import Product, error, seconds
 
 # Squares; tiles that are a little more than whole waves of 132; few tiles with a long K.
-EXTENTS = (
-    *((edge, edge, edge) for edge in (2048, 3072, 4096, 8192, 16384)),
-    *((3072, 3072, 16384), (4224, 4352, 4096), (2560, 2560, 8192), (512, 512, 65536)),
-)
-OPTIONS = {
-    "cluster 2": {"cluster": 2},
+SQUARES = tuple((edge, edge, edge) for edge in (2048, 3072, 4096, 8192, 16384))
+WAVES = ((3072, 3072, 16384), (4224, 4352, 4096), (2560, 2560, 8192))
+FEW = ((512, 512, 65536), (8192, 128, 8192), (128, 8192, 8192), (16, 8192, 8192))
+PLANNED = "as planned"
+SMALL = {"rows": 64, "columns": 128}
+# Fields of plans.
+LARGE_OPTIONS: dict[str, dict[str, Any]] = {
     "stream": {"stream": True},
+    "192 columns": {"columns": 192},
+    "192 columns, stream": {"columns": 192, "stream": True},
+    "cluster 2": {"cluster": 2},
     "cluster 2, stream": {"cluster": 2, "stream": True},
 }
-PLANNED = "as planned"
+FEW_OPTIONS: dict[str, dict[str, Any]] = {
+    "64×128": SMALL,
+    "64×128, cluster 2": {**SMALL, "cluster": 2},
+    "64×128, cluster 4": {**SMALL, "cluster": 4},
+    "64×128, stream": {**SMALL, "stream": True},
+    "64×128, cluster 2, stream": {**SMALL, "cluster": 2, "stream": True},
+    "64×128, split 2": {**SMALL, "splits": 2},
+    "64×128, split 4": {**SMALL, "splits": 4},
+    "64×256, split 4": {"rows": 64, "splits": 4},
+    "128×128, split 2": {"columns": 128, "splits": 2},
+}
+EXTENTS = dict.fromkeys((*SQUARES, *WAVES), LARGE_OPTIONS) | dict.fromkeys(FEW, FEW_OPTIONS)
 
 
 class _Recorded(Exception):
     """Ends a call before it runs anything."""
 
 
-def _plans(product: Product) -> dict[str, Any]:
+def compiled_for(function: Any, *given: Any) -> Any:
+    """The compiled code of a call of a `@fly.jit` function, which is not run."""
+    from fly.call.compiled import Compiled
+
+    seen: list[Compiled] = []
+
+    def record(self: Any, *_: Any, **__: Any) -> Any:
+        seen.append(self)
+        raise _Recorded
+
+    with patch.object(Compiled, "run_viewed", record), suppress(_Recorded):
+        function(*given)
+    return seen[0]
+
+
+def _plans(product: Product, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
     """The plan that `matmul` has for a product, and its largest tile with each option."""
     from fly.kernels.gemm.epilogue import Epilogue
-    from fly.kernels.gemm.warpgroups.warpgroup_choices import warpgroup_plan
+    from fly.kernels.gemm.warpgroups.warpgroup_choices import lines_of, warpgroup_plan
     from fly.kernels.gemm.warpgroups.warpgroup_plans import WarpgroupPlan
 
     a, b = product.operands(lambda *shape: torch.empty((1, *shape), dtype=torch.bfloat16)[0])
     planned = warpgroup_plan(a[None], b[None], Epilogue("bf16", 1))
     plain = WarpgroupPlan("bf16", "bf16", band=planned.band)
-    made = {name: plain._replace(**fields) for name, fields in OPTIONS.items()}
-    return {PLANNED: planned, **made}
+    made = {PLANNED: planned}
+    for name, fields in options.items():
+        plan = plain._replace(**fields)
+        if plan.splits > 1:
+            plan = plan._replace(out="f32", lines=lines_of(product.n, True))
+        made[name] = plan
+    return made
 
 
 def prepare(folder: Path) -> None:
     """Writes an image for each plan, and cases.json."""
-    from fly.call.compiled import Compiled
     from fly.kernels.gemm.epilogue import Epilogue
     from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
 
     folder.mkdir(parents=True, exist_ok=True)
     rows, files = [], {}
     with patch.dict(os.environ, FLY_TARGET="sm_90a"):
-        for extents in EXTENTS:
+        for extents, options in EXTENTS.items():
             product, held = Product("bf16", *extents), {}
-            for name, plan in _plans(product).items():
+            for name, plan in _plans(product, options).items():
                 if plan not in files:
-                    seen: list[Compiled] = []
-
-                    def record(self: Any, *_: Any, kept: list[Any] = seen, **__: Any) -> Any:
-                        kept.append(self)
-                        raise _Recorded
-
                     a = torch.empty(1, 256, 256, dtype=torch.bfloat16)
                     given = (a, a.transpose(1, 2), a, a, 1.0, 1.0, plan, Epilogue("bf16", 1))
-                    with patch.object(Compiled, "run_viewed", record), suppress(_Recorded):
-                        warpgroup_gemm(*given)
                     files[plan] = f"{len(files)}.image"
-                    seen[0].save(folder / files[plan])
+                    compiled_for(warpgroup_gemm, *given).save(folder / files[plan])
                 held[name] = files[plan]
             rows.append({"extents": extents, "files": held})
     (folder / "cases.json").write_text(json.dumps(rows, indent=1))
@@ -113,13 +140,18 @@ def _measured(case: dict[str, Any], load: Any, folder: Path) -> dict[str, Any]:
 
 
 def table(document: dict[str, Any]) -> str:
-    """The medians, as Markdown."""
-    names = [PLANNED, *OPTIONS, "cuBLAS"]
-    lines = [f"{', '.join(document['about'].values())}. TFLOP/s: medians.\n\n"]
-    lines += [f"| product | {' | '.join(names)} |\n", f"|---|{'---:|' * len(names)}\n"]
+    """The medians and quartiles, as Markdown; products with the same options together."""
+    lines = [f"{', '.join(document['about'].values())}. TFLOP/s: medians, quartiles below.\n"]
+    before: list[str] = []
     for row in document["rows"]:
+        names = [name for name in row if name not in ("name", "errors")]
+        if names != before:
+            lines += [f"\n| product | {' | '.join(names)} |\n", f"|---|{'---:|' * len(names)}\n"]
+            before = names
         rates = (f"{row[name][0]:,.0f}" for name in names)
         lines.append(f"| {row['name']} | {' | '.join(rates)} |\n")
+        spread = (f"{row[name][1]:,.0f}–{row[name][2]:,.0f}" for name in names)
+        lines.append(f"| | {' | '.join(spread)} |\n")
     return "".join(lines)
 
 

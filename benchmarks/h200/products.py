@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -161,11 +162,15 @@ def error(product: Product, inputs: list[torch.Tensor], made: Any) -> float:
 
 
 def seconds(ways: dict[str, Callable[[], Any]]) -> dict[str, list[float]]:
-    """Seconds of a call, for each way and repeat. The ways take turns."""
+    """Seconds of a call, for each way and repeat. The ways take turns, in another order each time:
+    what takes less power leaves more of it to the one behind."""
     graphs = {name: _captured(call) for name, call in ways.items()}
     found: dict[str, list[float]] = {name: [] for name in ways}
+    order, shuffled = list(graphs), random.Random(0)
     for _ in range(REPEATS):
-        for name, graph in graphs.items():
+        shuffled.shuffle(order)
+        for name in order:
+            graph = graphs[name]
             start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             start.record()
             graph.replay()

@@ -48,8 +48,12 @@ def _mbarriers() -> Iterator[tuple[str, str]]:
     counted = """  %count.64 = zext i32 %count to i64
   %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 ARRIVALS, i64 BYTES, i32 %site)
   ret void"""
-    for form, arrivals, nbytes in (("", "%count.64", "0"), (".expect.tx", "1", "%count.64")):
-        name = f"mbarrier.arrive{form}.scope.cluster.space.cluster"
+    for form, arrivals, nbytes in (
+        (".scope.cluster", "%count.64", "0"),
+        (".scope.cta", "%count.64", "0"),
+        (".expect.tx.scope.cluster", "1", "%count.64"),
+    ):
+        name = f"mbarrier.arrive{form}.space.cluster"
         body = counted.replace("ARRIVALS", arrivals).replace("BYTES", nbytes)
         yield _function(name, "void", f"{remote}, i32 %count", address + body)
 

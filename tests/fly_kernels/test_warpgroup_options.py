@@ -1,6 +1,5 @@
-"""Options of the product of warp groups that no plan of `matmul` has: blocks of a cluster that
-share a tile of B, and the last tiles divided among all blocks. On the device cpu, judged by torch
-in f64."""
+"""Options of the product of warp groups: blocks of a cluster that share a tile of B, the last tiles
+divided among all blocks. On the device cpu, judged by torch in f64."""
 
 from __future__ import annotations
 
@@ -8,6 +7,7 @@ import pytest
 import torch
 
 from fly.kernels.gemm.epilogue import Epilogue
+from fly.kernels.gemm.warpgroups.warpgroup_choices import warpgroup_plan
 from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
 from fly.kernels.gemm.warpgroups.warpgroup_plans import WarpgroupPlan
 
@@ -60,6 +60,8 @@ def test_blocks_of_a_cluster_share_a_tile(fields, extents):
         ({"blocks": 3, "columns": 128}, (1, 384, 128, 64)),  # no tile is left
         ({"blocks": 7}, (1, 128, 256, 8)),  # most blocks have nothing to do
         ({"blocks": 4, "cluster": 2}, (1, 500, 264, 1032)),
+        ({"blocks": 4, "columns": 128}, (1, 700, 128, 328)),  # parts of more than a tile
+        ({"blocks": 5, "rows": 64, "columns": 128}, (3, 100, 400, 328)),  # of three tiles
     ],
 )
 def test_the_last_tiles_are_divided(fields, extents):
@@ -74,3 +76,25 @@ def test_sums_are_added_in_the_same_order_each_time():
         for _ in range(2)
     )
     assert torch.equal(first, second)
+
+
+def test_parts_without_steps():
+    """A part of a divided sum that has no steps frees no buffer of the ring: the ring is gone
+    through three times."""
+    plan = WarpgroupPlan("bf16", "f32", 64, 128, blocks=1, splits=2)
+    check(plan, 24, 64, 128, 64)
+
+
+@pytest.mark.parametrize(
+    ("extents", "divided"),
+    [
+        ((2560, 2560, 8192), True),  # 200 tiles for 132 blocks
+        ((4096, 4096, 4096), False),  # 512: nearly four turns
+        ((512, 512, 65536), False),  # 8: all of them are divided, and added by a second kernel
+        ((8192, 8192, 8192), False),  # 2048: what it would gain is less than 3 %
+    ],
+)
+def test_which_products_have_divided_tiles(extents, divided):
+    m, n, k = extents
+    a, b = (torch.empty(1, x, k, dtype=torch.bfloat16) for x in (m, n))
+    assert warpgroup_plan(a, b.mT, Epilogue("bf16", 1)).stream == divided

@@ -29,13 +29,24 @@ ELEMENTS = ("f16", "bf16", "f8E4M3FN", "f8E5M2")
 RESULTS = ("f16", "bf16", "f32")
 # Rows and columns of a tile → the time of a step along K as a share of the first one's, fitted to
 # times of an H200. Warp groups are above one another, or beside one another in 64 rows.
-TILES = {(128, 256): 1.0, (128, 128): 0.54, (64, 256): 0.675, (64, 128): 0.33}
+TILES = {
+    (128, 256): 1.0,
+    (128, 192): 0.78,
+    (128, 128): 0.54,
+    (64, 256): 0.675,
+    (64, 128): 0.33,
+}
+LARGEST = (128, 256)
 # The same where the products of a step are scaled before they are added: a warp group's registers
 # hold both products and sums.
-SCALED_TILES = {(128, 192): 1.0, (128, 128): 0.69, (64, 256): 0.76, (64, 128): 0.58}
+SCALED_TILES = {(128, 192): 1.0, (128, 128): 0.72, (64, 256): 0.76, (64, 128): 0.53}
 # In units of a step along K of the first tile, 0.8 µs on an H200: what a tile costs beside its
 # steps, and a kernel that adds parts; and the bytes that the memory moves meanwhile.
 TILE_STEPS, SUM_STEPS, STEP_BYTES = 8, 5, 3.4e6
+READERS = 80  # blocks that together read as fast as the memory can
+# Steps that the division of the last tiles among all blocks costs, and how much less time than the
+# best plan without it the plan has to take.
+STREAM_STEPS, STREAM_SHARE = 18, 0.97
 MOST_EXTENT = 1 << 31
 
 
@@ -137,11 +148,15 @@ def _plan(
             time = one * (each + TILE_STEPS) * -(-tiles * parts // BLOCKS)
             # Parts are written, read and added.
             added = SUM_STEPS + parts * results * 8 / STEP_BYTES if parts > 1 else 0.0
-            cost = max(read, time) + added, time
+            reading = read * max(1.0, READERS / (tiles * parts))
+            cost = max(reading, time) + added, time
             if best is None or cost < best[0]:
                 best = cost, rows, columns, parts
     assert best is not None
-    _, rows, columns, parts = best
+    (cost, _), rows, columns, parts = best
+    stream = splits is None and not scaled and _streams(batches, m, n, steps, max(cost, read))
+    if stream:
+        rows, columns, parts = *LARGEST, 1
     stored = "f32" if parts > 1 else out
     aligned = n * ELEMENT_TYPES[stored].bytes % ALIGNMENT == 0
     return made._replace(
@@ -152,7 +167,17 @@ def _plan(
         lines=lines_of(n, aligned) if parts > 1 else 1,
         tma_store=aligned,
         band=min(BAND, 1 << math.ceil(math.log2(max(1, -(-m // rows))))),
+        stream=stream,
     )
+
+
+def _streams(batches: int, m: int, n: int, steps: int, cost: float) -> bool:
+    """Whether largest tiles, the last ones of which are divided among all blocks, take less time
+    than `cost`, that of the best plan without: whole turns leave many blocks idle."""
+    rows, columns = LARGEST
+    tiles = batches * -(-m // rows) * -(-n // columns)
+    time = steps * tiles / BLOCKS + TILE_STEPS * -(-tiles // BLOCKS) + STREAM_STEPS
+    return tiles > BLOCKS and time < STREAM_SHARE * cost
 
 
 def lines_of(n: int, aligned: bool) -> int:

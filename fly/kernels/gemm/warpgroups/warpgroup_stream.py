@@ -22,18 +22,25 @@ CLEARED = 256  # threads
 
 
 class Stream(Schedule):
-    """As `Schedule`, but for the last tiles, too few for each cluster to have one: their steps are
-    divided evenly among the clusters. A cluster's part is of one tile, or of the end of one and the
-    beginning of the next, which it does first: the block that has the end waits for others."""
+    """As `Schedule`, but for the last tiles, more than one for each cluster and less than two, or
+    if there are fewer tiles than clusters, all of them: their steps are divided evenly among the
+    clusters. Where there are more than one for each, no tile has more than two parts. A cluster's
+    part is of the end of a tile, perhaps a whole one, and the beginning of the next, which it does
+    first: the block that has the end waits for others.
+
+    Source: Osama et al., section 5.3, "two-tile stream-K + data-parallel"."""
 
     def __init__(self, extents, plan):
         super().__init__(extents, plan)
         clusters = self.clusters = fx.grid_dim.x // plan.cluster
         own = fx.cluster.idx.x
         waves, rest = divmod(self.count, clusters)
+        waves = fx.where(rest > 0, fx.max(waves - 1, 0), waves)
+        rest = self.count - waves * clusters
         self.whole = waves * clusters
         total = fx.Int64(rest) * self.steps
-        takers = fx.max(fx.Int64(rest), fx.min(fx.Int64(clusters), total // LEAST))
+        most = fx.Int64(clusters)
+        takers = fx.max(fx.min(fx.Int64(rest), most), fx.min(most, total // LEAST))
         takers = fx.max(takers, fx.Int64(1))
         self.total, self.takers = total, takers
         first, last = own * total // takers, (own + 1) * total // takers
@@ -41,15 +48,16 @@ class Stream(Schedule):
         self.first, self.last = first, last
         self.low = fx.Int32(first // self.steps)
         self.high = fx.where(some, fx.Int32((last - 1) // self.steps), self.low)
-        segments = fx.where(some, fx.where(self.low < self.high, 2, 1), 0)
+        self.segments = fx.where(some, self.high - self.low + 1, 0)
         # The numbers of a cluster's tiles end before this.
-        self.turns = own, own + (waves + segments) * clusters, clusters
+        self.turns = own, own + (waves + self.segments) * clusters, clusters
 
     def place(self, number, state):
         plan, steps = self.plan, self.steps
         is_whole = number < self.whole
-        is_end = number >= self.whole + self.clusters  # of a tile, and what is done last
-        divided = fx.where(is_end, self.low, self.high)
+        turn = (number - self.whole) // self.clusters  # the last one is the end of a tile
+        divided = fx.where(turn == 0, self.high, self.low + 1)
+        divided = fx.where(turn >= self.segments - 1, self.low, divided)
         begin = fx.Int64(divided) * steps
         first = fx.Int32(fx.max(self.first - begin, fx.Int64(0)))
         last = fx.Int32(fx.min(self.last - begin, fx.Int64(steps)))

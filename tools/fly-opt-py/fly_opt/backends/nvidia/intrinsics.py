@@ -36,7 +36,7 @@ ALL = frozenset(
         *(f"mbarrier.arrive.scope.{scope}.space.cta" for scope in ("cta", "cluster")),
         *(f"mbarrier.arrive.expect.tx.scope.{scope}.space.cta" for scope in ("cta", "cluster")),
         *(f"mbarrier.try.wait.parity.scope.{scope}.space.cta" for scope in ("cta", "cluster")),
-        "mbarrier.arrive.scope.cluster.space.cluster",
+        *(f"mbarrier.arrive.scope.{scope}.space.cluster" for scope in ("cta", "cluster")),
         "mbarrier.arrive.expect.tx.scope.cluster.space.cluster",
         *("mapa.shared.cluster", "barrier.cluster.arrive", "barrier.cluster.wait"),
         *("griddepcontrol.wait", "griddepcontrol.launch.dependents"),

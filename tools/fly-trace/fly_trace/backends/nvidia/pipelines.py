@@ -33,6 +33,7 @@ __all__ = [
 ]
 
 MOST_ARRIVALS = (1 << 20) - 1
+OWN = "cta"  # the block, as a scope
 
 
 @contextmanager
@@ -97,19 +98,26 @@ def mbarrier_arrive(mbarrier: Any, rank: Any = None) -> None:
 def mbarrier_expect(mbarrier: Any, nbytes: Any, rank: Any = None) -> None:
     """Arrives at an mbarrier, whose phase then also waits for copies of `nbytes` bytes. `rank`: see
     `mbarrier_arrive`."""
-    what = "fx.nvvm.mbarrier_expect"
+    _expect("fx.nvvm.mbarrier_expect", mbarrier, nbytes, rank)
+
+
+def _expect(
+    what: str, mbarrier: Any, nbytes: Any, rank: Any = None, scope: str | None = None
+) -> None:
     builder = tracing.kernel(what)
     size = builder.ssa(convert(integer(nbytes, f"the bytes of {what}", I32, U32), I32))
-    _arrive(what, "mbarrier.arrive.expect.tx", mbarrier, size, rank)
+    _arrive(what, "mbarrier.arrive.expect.tx", mbarrier, size, rank, scope)
 
 
-def _arrive(what: str, name: str, mbarrier: Any, count: ir.Value, rank: Any) -> None:
+def _arrive(
+    what: str, name: str, mbarrier: Any, count: ir.Value, rank: Any, scope: str | None = None
+) -> None:
     if rank is None:
-        name = f"{name}.scope.{_scope()}.space.cta"
+        name = f"{name}.scope.{scope or _scope()}.space.cta"
         intrinsic(what, name, [_address(what, mbarrier), count], "i64")
         return
     there = mapped(what, mbarrier_of(what, mbarrier), cluster.in_cluster(what, rank))
-    intrinsic(what, f"{name}.scope.cluster.space.cluster", [there, count])
+    intrinsic(what, f"{name}.scope.{scope or 'cluster'}.space.cluster", [there, count])
 
 
 def _scope() -> str:
@@ -120,13 +128,16 @@ def _scope() -> str:
 def mbarrier_wait(mbarrier: Any, parity: Any) -> None:
     """Waits until the phase of this parity has ended: the first phase has parity 0. For 1, a fresh
     mbarrier counts as past it."""
-    what = "fx.nvvm.mbarrier_wait"
+    _wait("fx.nvvm.mbarrier_wait", mbarrier, parity, _scope())
+
+
+def _wait(what: str, mbarrier: Any, parity: Any, scope: str) -> None:
     builder = tracing.kernel(what)
     address = _address(what, mbarrier)
     phase = builder.ssa(convert(integer(parity, f"the parity of {what}", I32, U32), I32))
     loop = builder.op("scf.while", [], [], {}, regions=2)
     with inside(builder, loop.regions[0].blocks.append()):
-        name = f"mbarrier.try.wait.parity.scope.{_scope()}.space.cta"
+        name = f"mbarrier.try.wait.parity.scope.{scope}.space.cta"
         done = intrinsic(what, name, [address, phase], "i1")
         true = builder.constant(True, BOOL)
         again = builder.one("arith.xori", "i1", done, true)
@@ -156,6 +167,11 @@ class Pipeline:
     In a `shared` one the blocks of the cluster fill each other's buffers, by copies with
     `multicast`: a buffer is free when it is so in every block, `consumers` threads of each of which
     have released it. Before a block ends, all of them have to be done (`fx.cluster.barrier`).
+
+    Its mbarriers order memory for the block only, in a cluster too: what passes between blocks are
+    copies by TMA, which complete the mbarrier of the block that they are for, and the news that a
+    buffer is free. For all of the cluster, each arrival would be a fence of the whole device's
+    memory, and each wait would empty the L1 cache.
     """
 
     def __init__(self, stages: int, consumers: int, shared: bool = False):
@@ -189,22 +205,20 @@ class Pipeline:
 
     def fill(self, count: Any, nbytes: int) -> Slot:
         """Waits until the buffer is free, and expects copies of so many bytes."""
-        stage, parity = self._place(count)
-        mbarrier_wait(self._empty + stage, 1 - parity)
-        mbarrier_expect(self._full + stage, nbytes)
+        what, (stage, parity) = "fx.nvvm.Pipeline.fill", self._place(count)
+        _wait(what, self._empty + stage, 1 - parity, OWN)
+        _expect(what, self._full + stage, nbytes, scope=OWN)
         return Slot(stage, self._full + stage)
 
     def wait(self, count: Any) -> Slot:
         """Waits until the buffer has been filled."""
         stage, parity = self._place(count)
-        mbarrier_wait(self._full + stage, parity)
+        _wait("fx.nvvm.Pipeline.wait", self._full + stage, parity, OWN)
         return Slot(stage, self._full + stage)
 
     def release(self, count: Any) -> None:
         """The buffer may be filled again."""
-        stage, _ = self._place(count)
-        if self._blocks == 1:
-            mbarrier_arrive(self._empty + stage)
-            return
-        for rank in range(self._blocks):
-            mbarrier_arrive(self._empty + stage, rank)
+        what, (stage, _) = "fx.nvvm.Pipeline.release", self._place(count)
+        one = tracing.kernel(what).constant(1, I32)
+        for rank in range(self._blocks) if self._blocks > 1 else (None,):
+            _arrive(what, "mbarrier.arrive", self._empty + stage, one, rank, OWN)

@@ -111,11 +111,6 @@ class NvidiaRings:
             return
         begins = min(MOST_REGISTERS, FILE // threads // 8 * 8)
         set_registers(count, count > begins)
-        # Without it ptxas does not know how many registers the kernel begins with, and ignores the
-        # instruction.
-        builder = tracing.kernel(WHAT)
-        kernel = builder.block.owner.operation
-        kernel.attributes["nvvm.minctasm"] = builder.integer(1, "i32")
 
     def barrier(self, number: int, threads: int) -> None:
         from fly_trace.backends.nvidia.nvvm import barrier_sync

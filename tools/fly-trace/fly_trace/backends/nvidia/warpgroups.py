@@ -52,7 +52,8 @@ def warp_group_index() -> Scalar:
 
 def set_registers(count: int, more: bool) -> None:
     """Changes the registers of this warp group's threads to `count`, a multiple of 8 from 24 to
-    256: to `more` or to fewer than the kernel was launched with. All of its warps execute it."""
+    256: to `more` or to fewer than the kernel was launched with. All of its warps execute it. The
+    kernel is marked with one block for a multiprocessor (`.minnctapersm 1`)."""
     what = "fx.nvvm.set_registers"
     require(what, "Hopper")
     found = number(count, f"the registers of {what}", MOST_REGISTERS)
@@ -61,6 +62,10 @@ def set_registers(count: int, more: bool) -> None:
     form = "inc" if more else "dec"
     builder = tracing.kernel(what)
     intrinsic(what, f"setmaxnreg.{form}.sync.aligned.u32", [builder.constant(found, I32)])
+    # Without it ptxas does not know how many registers a kernel begins with that needs fewer than
+    # the block may have, and ignores the instruction (C7508).
+    kernel = builder.block.owner.operation
+    kernel.attributes["nvvm.minctasm"] = builder.integer(1, "i32")
 
 
 def accumulators(product: Any) -> Layout:
