@@ -39,7 +39,7 @@ WARM_UP, REPEATS, EACH = 1, 15, 3
 PROCESSES = 14
 COPIED = "copy"  # what a document says of its copies
 # What calls of fly.kernels have at all widths, and the transposition that is shown.
-SHOWN = {"transpose": "128x128, 16 lanes, 256 threads down"}
+SHOWN = {"transpose": "128x128, 16 lanes, 512 threads down"}
 TRIED = PAGE.parent / "h200-plans.json"  # all plans that were measured
 CHUNK = 1 << 24  # elements that are computed in f64 at a time
 
