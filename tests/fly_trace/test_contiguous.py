@@ -62,3 +62,17 @@ def test_a_kernel_is_traced_for_each():
     copy_both(a, part, x, y)
     assert (a + CONTIGUOUS == x).all()
     assert (part == y).all()
+
+
+@fly.jit
+def copy_twice(A: fx.Tensor[fx.Int32, "m", "n"]):
+    B, C = fx.empty_like(A), fx.empty_like(A)
+    copy_kernel(A, B).launch(grid=A.shape[0], block=32)
+    copy_kernel(B, C).launch(grid=A.shape[0], block=32)
+    return C
+
+
+def test_what_the_program_allocates_is_contiguous():
+    a = np.arange(15, dtype=np.int32).reshape(3, 5)
+    assert (a + 2 * CONTIGUOUS == copy_twice(a)).all()
+    assert list(copy_twice.compile(a).kernels) == ["copy_kernel"]

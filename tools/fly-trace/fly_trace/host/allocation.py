@@ -134,7 +134,9 @@ def _allocated(
         "name": builder.string(name),
     }
     made = builder.op("fly.empty", [dialect.type_of(spec)], operands, attributes)
-    return made_tensors.tensor(spec, made.results[0], dtype, name, shown)
+    return made_tensors.tensor(
+        spec, made.results[0], dtype, name, shown, is_contiguous=not allocation.chain.steps
+    )
 
 
 def _known(

@@ -104,10 +104,17 @@ def _leaf(value: Size | None) -> Int:
 
 
 def tensor(
-    spec: Any, value: Any, dtype: DType, name: str, extents: Sequence[Size | None]
+    spec: Any,
+    value: Any,
+    dtype: DType,
+    name: str,
+    extents: Sequence[Size | None],
+    *,
+    is_contiguous: bool = False,
 ) -> Tensor:
     """The tensor of an op's result; extents that are given are not read from it again."""
-    made = Tensor(spec, value, dtype, name, is_array=True, rank=len(extents))
+    rank = len(extents)
+    made = Tensor(spec, value, dtype, name, is_array=True, rank=rank, is_contiguous=is_contiguous)
     for mode, extent in enumerate(extents):
         if isinstance(extent, Scalar):
             made.parts["shape", mode] = extent

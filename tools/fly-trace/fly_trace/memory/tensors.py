@@ -71,7 +71,7 @@ class Tensor(View, TensorName):
         self.name = name
         self.access: Access = access or Access()
         self.is_array = is_array
-        # Whether an argument's elements are known to lie as in C: each stride is the product of
+        # Whether the elements of an array are known to lie as in C: each stride is the product of
         # the extents behind it, though these are arguments.
         self.is_contiguous = is_contiguous
         layout = linear(spec)
