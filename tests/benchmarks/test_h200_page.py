@@ -11,9 +11,26 @@ import pytest
 from fly.kernels.rowwise import row_plans
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from h200 import grouped, page, row_cases, row_widths, scaled, warps
+from h200 import (
+    attentions,
+    decoding,
+    dependent,
+    dependents,
+    grouped,
+    page,
+    products,
+    row_cases,
+    row_widths,
+    scaled,
+    warps,
+)
 
 FILES = {
+    attentions: "h200-attention",
+    decoding: "h200-decoding",
+    dependent: "h200-dependent",
+    dependents: "h200-dependents",
+    products: "h200-products",
     row_widths: "h200-rows",
     grouped: "h200-grouped",
     scaled: "h200-scaled",
