@@ -161,6 +161,7 @@ class Idle:
         packed: bytes,
         shared: int = 0,
         stream: Any = None,
+        cluster: Any = None,
     ) -> None:
         pass
 
