@@ -102,6 +102,7 @@ def attention_kernel(
     thread, tile = fx.thread_idx.x, part.tile
     if group.turned:  # registers limit the waves
         thread, tile = anew_in_lanes(thread) & (group.threads - 1), fx.Int32(anew(tile))
+        part = part if problem.packed else part._replace(batch=anew(part.batch))
     sums.store(part.queries(Out, head), tile, thread)
     lse, query = part.numbers(Lse, head), tile * group.own + Scores(group, thread).place(0)[1]
     if (thread % fx.num_warp_threads() < group.edge) & (query < part.length_q):
