@@ -46,6 +46,7 @@ def _mbarriers() -> Iterator[tuple[str, str]]:
     remote = "ptr addrspace(7) %at"
     address = _address("at").replace("addrspace(3)", "addrspace(7)")
     counted = """  %count.64 = zext i32 %count to i64
+  call void @fly.strict.mbarrier.arrive(i64 %at.64)
   %word = call i64 @fly.mbarrier.count(i64 %at.64, i64 ARRIVALS, i64 BYTES, i32 %site)
   ret void"""
     for form, arrivals, nbytes in (

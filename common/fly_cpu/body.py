@@ -48,6 +48,8 @@ _ORDER = re.compile(r" (?:unordered|monotonic|acquire|release|acq_rel|seq_cst)$"
 _ALIGN = re.compile(r", align (\d+)")
 _LOCATION = re.compile(r", !dbg !(\d+)")
 _ATOMIC = re.compile(r"(?:%\S+ = )?(?:load atomic|store atomic|atomicrmw|cmpxchg) ")
+# Pointers to shared memory, and those that may be one: to any memory, and to a cluster's.
+_WATCHED = {"ptr addrspace(3)": ".shared", "ptr addrspace(7)": ".generic", "ptr": ".generic"}
 _ASM = re.compile(r"\basm\b[^\"]*\"((?:[^\"\\]|\\.)*)\"")
 
 
@@ -139,10 +141,10 @@ class Body:
         name = self._name()
         given = f"i64 {name}, i64 {size}, i64 {low}, i32 {self._site(what)}"
         is_atomic = self._module.strict and _ATOMIC.match(text)
-        watched = self._module.strict and kind == "ptr addrspace(3)" and not is_atomic
+        watched = self._module.strict and not is_atomic and _WATCHED.get(kind, "")
         return [
             f"{name} = ptrtoint {kind} {value} to i64",
-            f"call void @fly.{way}{'.shared' if watched else ''}({given}){self._line()}",
+            f"call void @fly.{way}{watched or ''}({given}){self._line()}",
             *(["call void @fly.strict.atomic()"] if is_atomic else []),
         ]
 

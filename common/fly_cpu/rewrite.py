@@ -253,6 +253,7 @@ def _assembled(
         warp.shared(),
         conversions.library(),
         expanded(_fill(module)),
+        *([expanded(_is_shared(module))] if module.strict else []),
     ]
     if any("@fly.shared_at" in text or "@fly.operand" in text for text in module.used.values()):
         parts += [matrices.library(), _shared_at(module)]
@@ -297,6 +298,26 @@ def _entry(number: int, name: str, module: Module, offsets: Mapping[str, Sequenc
     symbol = f"@{name}" if re.fullmatch(r"[\w.$-]+", name) else f'@"{name}"'
     body = "\n".join([*lines, f"  call void {symbol}({', '.join(given)})", "  ret void"])
     return f"define internal void @fly.entry.{number}(ptr %arguments) nounwind {{\n{body}\n}}"
+
+
+def _is_shared(module: Module) -> str:
+    """Whether an address is in the block's shared memory."""
+    lines, last = [], "false"
+    for n, one in enumerate(module.variables):
+        if one.kind in (SHARED, DYNAMIC):
+            size = one.size
+            if one.kind == DYNAMIC:
+                lines.append(f"  %size.{n} = load i64, ptr $dynamic")
+                size = f"%size.{n}"
+            lines += [
+                f"  %low.{n} = ptrtoint ptr addrspace(3) {one.name} to i64",
+                f"  %inside.{n} = sub i64 %at, %low.{n}",
+                f"  %in.{n} = icmp ult i64 %inside.{n}, {size}",
+                f"  %any.{n} = or i1 {last}, %in.{n}",
+            ]
+            last = f"%any.{n}"
+    body = "\n".join([*lines, f"  ret i1 {last}"])
+    return f"define internal i1 @fly.is_shared(i64 %at) nounwind {{\n{body}\n}}\n"
 
 
 def _fill(module: Module) -> str:

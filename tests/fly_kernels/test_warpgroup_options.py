@@ -51,6 +51,14 @@ def test_blocks_of_a_cluster_share_a_tile(fields, extents):
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("cluster", [2, 4])
+def test_blocks_of_a_cluster_have_no_race(monkeypatch, cluster):
+    """More steps than the ring has buffers."""
+    monkeypatch.setenv("FLY_STRICT", "1")
+    check(WarpgroupPlan("bf16", "bf16", 64, 128, cluster=cluster), 1, 64 * cluster, 128, 1032)
+
+
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("fields", "extents"),
     [

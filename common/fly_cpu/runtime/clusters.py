@@ -90,7 +90,8 @@ done:
   ret void
 }}
 
-{_begin("arrive", "ne", ARRIVED_TWICE)}  %mark = add i64 %phase, 1
+{_begin("arrive", "ne", ARRIVED_TWICE)}  call void @fly.strict.meet(i64 %phase)
+  %mark = add i64 %phase, 1
   store i64 %mark, ptr %met.at
   %arrived.at = getelementptr i64, ptr %m, i64 1
   %arrived = load i64, ptr %arrived.at
@@ -118,6 +119,8 @@ wait:
   call void @fly.wait(i32 {CLUSTER})
   br label %done
 done:
+  %its.phase = sub i64 %met, 1
+  call void @fly.strict.met(i64 %its.phase)
   store i64 0, ptr %met.at
   call void @fly.poll()
   ret void

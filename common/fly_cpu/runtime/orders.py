@@ -1,10 +1,12 @@
 """What orders accesses in strict mode (`runtime.races`): barriers, mbarriers, waits for copies and
-products, atomic operations."""
+products, atomic operations, the barrier of a cluster."""
 
 from __future__ import annotations
 
 from fly_cpu import tensor_maps as form
 from fly_cpu.runtime.vector_clocks import (
+    AGENTS,
+    BLOCK_AGENTS,
     CLOCKS,
     COPIES,
     LOADS,
@@ -51,17 +53,19 @@ define internal void @fly.strict.next(i32 %id) nounwind {{
   ret void
 }}
 
-; The number of an mbarrier: the agent of the loads that it waits for.
-define internal i64 @fly.strict.number(i64 %at) noinline nounwind {{
+; The number of an mbarrier in its block: the agent of the loads that it waits for.
+define internal i64 @fly.strict.number(i64 %at, i64 %far) noinline nounwind {{
 entry:
-  %count = load i64, ptr @fly.strict.count
+  %places = getelementptr i8, ptr @fly.strict.places, i64 %far
+  %count.at = getelementptr i8, ptr @fly.strict.count, i64 %far
+  %count = load i64, ptr %count.at
   br label %loop
 loop:
   %n = phi i64 [ 0, %entry ], [ %n.next, %next ]
   %more = icmp ult i64 %n, %count
   br i1 %more, label %look, label %new
 look:
-  %place = getelementptr i64, ptr @fly.strict.places, i64 %n
+  %place = getelementptr i64, ptr %places, i64 %n
   %held = load i64, ptr %place
   %found = icmp eq i64 %held, %at
   br i1 %found, label %done, label %next
@@ -74,17 +78,29 @@ new:
 last:
   ret i64 {MOST_MBARRIERS - 1}
 add:
-  %new.place = getelementptr i64, ptr @fly.strict.places, i64 %count
+  %new.place = getelementptr i64, ptr %places, i64 %count
   store i64 %at, ptr %new.place
   %after = add i64 %count, 1
-  store i64 %after, ptr @fly.strict.count
+  store i64 %after, ptr %count.at
+  %clocks = call ptr @fly.strict.mbarrier(i64 %count, i64 0, i64 %far)
+  call void @llvm.memset.p0.i64(ptr %clocks, i8 0, i64 {8 * AGENTS}, i1 false)
+  %loads = call ptr @fly.strict.loads.of(i64 %count, i64 %far)
+  store i32 0, ptr %loads
   ret i64 %count
 done:
   ret i64 %n
 }}
 
-define internal ptr @fly.strict.mbarrier(i64 %number, i64 %parity) nounwind {{
-  %at = getelementptr [2 x {CLOCKS}], ptr @fly.strict.mbarriers, i64 %number, i64 %parity
+define internal ptr @fly.strict.mbarrier(i64 %number, i64 %parity, i64 %far) nounwind {{
+  %all = getelementptr i8, ptr @fly.strict.mbarriers, i64 %far
+  %at = getelementptr [2 x {CLOCKS}], ptr %all, i64 %number, i64 %parity
+  ret ptr %at
+}}
+
+; The count of the loads that it has waited for.
+define internal ptr @fly.strict.loads.of(i64 %number, i64 %far) nounwind {{
+  %all = getelementptr i8, ptr @fly.strict.loads, i64 %far
+  %at = getelementptr i32, ptr %all, i64 %number
   ret ptr %at
 }}
 
@@ -97,20 +113,51 @@ define internal i64 @fly.strict.parity(i64 %at) nounwind {{
   ret i64 %parity
 }}
 
+; Of any block of the cluster. What is none is a fault elsewhere.
 define internal void @fly.strict.mbarrier.arrive(i64 %at) noinline nounwind {{
-  %number = call i64 @fly.strict.number(i64 %at)
+entry:
+  %rank = call i64 @fly.strict.owner(i64 %at)
+  %none = icmp slt i64 %rank, 0
+  br i1 %none, label %done, label %tell
+tell:
+  %far = call i64 @fly.strict.far(i64 %rank)
+  %number = call i64 @fly.strict.number(i64 %at, i64 %far)
   %parity = call i64 @fly.strict.parity(i64 %at)
-  %clocks = call ptr @fly.strict.mbarrier(i64 %number, i64 %parity)
+  %clocks = call ptr @fly.strict.mbarrier(i64 %number, i64 %parity, i64 %far)
   call void @fly.strict.tell(ptr %clocks)
+  br label %done
+done:
   ret void
 }}
 
 define internal void @fly.strict.mbarrier.leave(i64 %at, i32 %parity) noinline nounwind {{
-  %number = call i64 @fly.strict.number(i64 %at)
+  %number = call i64 @fly.strict.number(i64 %at, i64 0)
   %wanted.32 = and i32 %parity, 1
   %wanted = zext i32 %wanted.32 to i64
-  %clocks = call ptr @fly.strict.mbarrier(i64 %number, i64 %wanted)
+  %clocks = call ptr @fly.strict.mbarrier(i64 %number, i64 %wanted, i64 0)
   call void @fly.strict.hear(ptr %clocks)
+  ret void
+}}
+
+; The barrier of the cluster: an arrival in a phase, and the end of a wait for it.
+
+define internal ptr @fly.strict.meeting.at(i64 %phase) nounwind {{
+  %far = call i64 @fly.strict.far(i64 0)
+  %all = getelementptr i8, ptr @fly.strict.meeting, i64 %far
+  %parity = and i64 %phase, 1
+  %at = getelementptr {CLOCKS}, ptr %all, i64 %parity
+  ret ptr %at
+}}
+
+define internal void @fly.strict.meet(i64 %phase) noinline nounwind {{
+  %at = call ptr @fly.strict.meeting.at(i64 %phase)
+  call void @fly.strict.tell(ptr %at)
+  ret void
+}}
+
+define internal void @fly.strict.met(i64 %phase) noinline nounwind {{
+  %at = call ptr @fly.strict.meeting.at(i64 %phase)
+  call void @fly.strict.hear(ptr %at)
   ret void
 }}
 
@@ -120,10 +167,12 @@ define internal void @fly.strict.element(i64 %to, i32 %bytes, i32 %group, i32 %s
     noinline nounwind {{
   %index = load i64, ptr @fly.index
   %warp = lshr i64 %index, 5
-  %agent = add i64 %warp, {COPIES}
+  %number = add i64 %warp, {COPIES}
+  %agent = call i64 @fly.strict.agent(i64 %number)
   %clock = add i32 %group, 1
   %bytes.64 = zext i32 %bytes to i64
-  call void @fly.strict.access(i64 %to, i64 %bytes.64, i1 true, i64 %agent, i32 %clock, i32 %site)
+  call void @fly.strict.access(i64 %to, i64 %bytes.64, i1 true, i64 %agent, i32 %clock, i32 %site,
+    i64 0)
   ret void
 }}
 
@@ -160,25 +209,36 @@ made:
 store:
   %index = load i64, ptr @fly.index
   %warp = lshr i64 %index, 5
-  %its.agent = add i64 %warp, {STORES}
+  %its.number = add i64 %warp, {STORES}
+  %its.agent = call i64 @fly.strict.agent(i64 %its.number)
   %its.clock = add i32 %group, 1
   call void @fly.strict.access(i64 %shared, i64 %bytes.next, i1 false, i64 %its.agent,
-    i32 %its.clock, i32 %site)
+    i32 %its.clock, i32 %site, i64 0)
   ret void
 load:
-  %number = call i64 @fly.strict.number(i64 %barrier)
-  %agent = add i64 %number, {LOADS}
-  %count.at = getelementptr i32, ptr @fly.strict.loads, i64 %number
+  ; To this block or, with its mbarrier, to another one.
+  %rank = call i64 @fly.strict.owner(i64 %barrier)
+  %nowhere = icmp slt i64 %rank, 0
+  br i1 %nowhere, label %done, label %known
+known:
+  %distance = call i64 @fly.strict.far(i64 %rank)
+  %number = call i64 @fly.strict.number(i64 %barrier, i64 %distance)
+  %first = mul i64 %rank, {BLOCK_AGENTS}
+  %its = add i64 %number, {LOADS}
+  %agent = add i64 %first, %its
+  %count.at = call ptr @fly.strict.loads.of(i64 %number, i64 %distance)
   %count = load i32, ptr %count.at
   %clock = add i32 %count, 1
   store i32 %clock, ptr %count.at
   call void @fly.strict.access(i64 %shared, i64 %bytes.next, i1 true, i64 %agent, i32 %clock,
-    i32 %site)
+    i32 %site, i64 %distance)
   ; Whoever waits for the phase knows of it.
   %parity = call i64 @fly.strict.parity(i64 %barrier)
-  %clocks = call ptr @fly.strict.mbarrier(i64 %number, i64 %parity)
+  %clocks = call ptr @fly.strict.mbarrier(i64 %number, i64 %parity, i64 %distance)
   %told.at = getelementptr i32, ptr %clocks, i64 %agent
   store i32 %clock, ptr %told.at
+  br label %done
+done:
   ret void
 }}
 
@@ -193,11 +253,13 @@ define internal void @fly.strict.stores(i32 %upto) nounwind {{
 define internal void @fly.strict.product(i64 %at, i64 %bytes, i32 %site) noinline nounwind {{
   %index = load i64, ptr @fly.index
   %group = lshr i64 %index, 7
-  %agent = add i64 %group, {PRODUCTS}
+  %number = add i64 %group, {PRODUCTS}
+  %agent = call i64 @fly.strict.agent(i64 %number)
   %count.at = getelementptr i32, ptr @fly.strict.committed, i64 %index
   %count = load i32, ptr %count.at
   %clock = add i32 %count, 1
-  call void @fly.strict.access(i64 %at, i64 %bytes, i1 false, i64 %agent, i32 %clock, i32 %site)
+  call void @fly.strict.access(i64 %at, i64 %bytes, i1 false, i64 %agent, i32 %clock, i32 %site,
+    i64 0)
   ret void
 }}
 
@@ -226,8 +288,10 @@ define internal void @fly.strict.products(i32 %left) nounwind {{
 }}
 
 define internal void @fly.strict.atomic() noinline nounwind {{
-  call void @fly.strict.hear(ptr @fly.strict.atomics)
-  call void @fly.strict.tell(ptr @fly.strict.atomics)
+  %far = call i64 @fly.strict.far(i64 0)
+  %atomics = getelementptr i8, ptr @fly.strict.atomics, i64 %far
+  call void @fly.strict.hear(ptr %atomics)
+  call void @fly.strict.tell(ptr %atomics)
   ret void
 }}
 """

@@ -11,7 +11,9 @@ other are a race. Agents are warps; and, since what they started is not done whe
     the loads by TMA with an mbarrier      done for those that waited for its phase
 
 An access counts from when it is issued. Eight accesses are kept for each eight bytes, and older
-ones make room, so that a race may be missed; none is reported that is none. Threads of a warp count
+ones make room, so that a race may be missed; none is reported that is none. A cluster's blocks see
+each other's accesses, and their mbarriers and the cluster's barrier order those of all of them,
+whatever the scope of an arrival (`runtime.vector_clocks`). Threads of a warp count
 as one agent: races among them are not found. Atomic operations order everything before them and
 after them. Proxies (`fence_async`) are not watched.
 
@@ -21,11 +23,15 @@ Serebryany, T. Iskhodzhanov, WBIA 2009); PTX ISA 8.8, "Memory Consistency Model"
 
 from __future__ import annotations
 
+from itertools import product
+
 from fly_cpu.runtime.orders import ORDERS
 from fly_cpu.runtime.vector_clocks import VECTOR_CLOCKS
-from fly_cpu.state import RACE
+from fly_cpu.state import MOST_THREADS, RACE
 
 _SLOTS, _ROWS = 8, 1 << 16
+THREAD_BITS = 10  # of a thread's number in its block, of what a fault tells of the other thread
+assert MOST_THREADS <= 1 << THREAD_BITS
 _ROW = f"[{2 + 2 * _SLOTS} x i64]"  # key, next victim, slots: clock and place; bytes, kind, agent
 
 # Functions that do nothing unless launches are strict, and the types of their parameters.
@@ -44,6 +50,8 @@ _HOOKS = {
     "commit": ("void", ""),
     "products": ("void", "i32"),
     "atomic": ("void", ""),
+    "meet": ("void", "i64"),
+    "met": ("void", "i64"),
 }
 
 NOT_STRICT = "".join(
@@ -51,9 +59,9 @@ NOT_STRICT = "".join(
     f"  ret {'void' if result == 'void' else 'i32 0'}\n}}\n"
     for name, (result, given) in _HOOKS.items()
 )
-# Checks of accesses to shared memory.
+# Checks of accesses to shared memory, and of those that may be.
 _SHARED = """
-define internal void @fly.{way}.shared(i64 %at, i64 %size, i64 %low, i32 %site)
+define internal void @fly.{way}.{name}(i64 %at, i64 %size, i64 %low, i32 %site)
     {inline} nounwind {{
   call void @fly.{way}(i64 %at, i64 %size, i64 %low, i32 %site)
 {access}  ret void
@@ -62,13 +70,14 @@ define internal void @fly.{way}.shared(i64 %at, i64 %size, i64 %low, i32 %site)
 
 
 def shared_checks(strict: bool) -> str:
-    """`fly.read.shared` and `fly.write.shared`."""
+    """`fly.read.shared` and `fly.write.shared`; in strict mode the same `.generic`."""
     text = ""
-    for way in ("read", "write"):
+    kinds = {"shared": "plain", "generic": "generic"} if strict else {"shared": ""}
+    for way, (name, hook) in product(("read", "write"), kinds.items()):
         flag = "true" if way == "write" else "false"
-        access = f"  call void @fly.strict.plain(i64 %at, i64 %size, i1 {flag}, i32 %site)\n"
+        access = f"  call void @fly.strict.{hook}(i64 %at, i64 %size, i1 {flag}, i32 %site)\n"
         inline = "noinline" if strict else "alwaysinline"
-        text += _SHARED.format(way=way, access=access if strict else "", inline=inline)
+        text += _SHARED.format(way=way, name=name, access=access if strict else "", inline=inline)
     return text
 
 
@@ -76,19 +85,43 @@ _ACCESSES = f"""
 @fly.strict.rows = internal global [{_ROWS} x {_ROW}] zeroinitializer, align 64
 
 define internal void @fly.strict.plain(i64 %at, i64 %bytes, i1 %write, i32 %site) nounwind {{
-  %index = load i64, ptr @fly.index
-  %warp = lshr i64 %index, 5
-  %own = call ptr @fly.strict.own()
-  %clock.at = getelementptr i32, ptr %own, i64 %warp
-  %clock = load i32, ptr %clock.at
-  call void @fly.strict.access(i64 %at, i64 %bytes, i1 %write, i64 %warp, i32 %clock, i32 %site)
+  call void @fly.strict.of_warp(i64 %at, i64 %bytes, i1 %write, i32 %site, i64 0)
   ret void
 }}
 
-; Compares an access with those before, and keeps it.
-define internal void @fly.strict.access(i64 %at, i64 %bytes, i1 %write, i64 %agent, i32 %clock,
-    i32 %site) noinline nounwind {{
+; An access by a pointer that may be one to shared memory, of any block of the cluster.
+define internal void @fly.strict.generic(i64 %at, i64 %bytes, i1 %write, i32 %site)
+    noinline nounwind {{
 entry:
+  %rank = call i64 @fly.strict.owner(i64 %at)
+  %none = icmp slt i64 %rank, 0
+  br i1 %none, label %done, label %shared
+shared:
+  %far = call i64 @fly.strict.far(i64 %rank)
+  call void @fly.strict.of_warp(i64 %at, i64 %bytes, i1 %write, i32 %site, i64 %far)
+  br label %done
+done:
+  ret void
+}}
+
+define internal void @fly.strict.of_warp(i64 %at, i64 %bytes, i1 %write, i32 %site, i64 %far)
+    nounwind {{
+  %warp = call i64 @fly.strict.warp()
+  %own = call ptr @fly.strict.own()
+  %clock.at = getelementptr i32, ptr %own, i64 %warp
+  %clock = load i32, ptr %clock.at
+  call void @fly.strict.access(i64 %at, i64 %bytes, i1 %write, i64 %warp, i32 %clock, i32 %site,
+    i64 %far)
+  ret void
+}}
+
+; Compares an access with those before, and keeps it. %far is the distance to the library of the
+; block whose memory it is.
+define internal void @fly.strict.access(i64 %at, i64 %bytes, i1 %write, i64 %agent, i32 %clock,
+    i32 %site, i64 %far) noinline nounwind {{
+entry:
+  %rows = getelementptr i8, ptr @fly.strict.rows, i64 %far
+  %generation.at = getelementptr i8, ptr @fly.strict.generation, i64 %far
   %own = call ptr @fly.strict.own()
   %index = load i64, ptr @fly.index
   %kind = select i1 %write, i64 512, i64 256
@@ -99,10 +132,14 @@ entry:
   %site.up = shl i64 %site.64, 32
   %word.0 = or i64 %site.up, %clock.64
   %agent.up = shl i64 %agent, 16
-  %index.up = shl i64 %index, 32
+  ; Of this thread in the cluster.
+  %rank = load i64, ptr $rank
+  %rank.up = shl i64 %rank, {THREAD_BITS}
+  %thread = or i64 %rank.up, %index
+  %index.up = shl i64 %thread, 32
   %word.a = or i64 %agent.up, %index.up
   %word.b = or i64 %word.a, %kind
-  %generation = load i64, ptr @fly.strict.generation
+  %generation = load i64, ptr %generation.at
   %generation.up = shl i64 %generation, 46
   %none = icmp eq i64 %bytes, 0
   br i1 %none, label %done, label %granule
@@ -119,7 +156,7 @@ granule:
   %mask = shl i64 %ones, %skipped
   %rest = xor i64 %mask, 255
   %place = and i64 %g, {_ROWS - 1}
-  %row = getelementptr {_ROW}, ptr @fly.strict.rows, i64 %place
+  %row = getelementptr {_ROW}, ptr %rows, i64 %place
   %key = xor i64 %g, %generation.up
   %held = load i64, ptr %row
   %same = icmp eq i64 %held, %key

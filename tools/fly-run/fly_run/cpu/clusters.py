@@ -120,14 +120,15 @@ class Cluster:
                 ]
                 copy.show([*self.launch.regions(copy), *_named(others)])
 
-    def hidden(self, copy: Copy) -> list[Region]:
-        """The shared memory of the other blocks, by what a fault there says of it."""
+    def hidden(self, copy: Copy) -> list[tuple[Region, str]]:
+        """The shared memory of the other blocks, and what a fault says of a block whose memory is
+        not seen."""
         found = []
         for peer, (other, regions) in enumerate(zip(self.copies, self._shared, strict=True)):
             if other is not copy:
                 when = "which has ended" if peer in self._ended else "which may not have begun"
-                name = f"the shared memory of block {peer} of the cluster, {when}"
-                found += [Region(name, one.low, one.length, True) for one in regions]
+                name = f"the shared memory of block {peer} of the cluster"
+                found += [(Region(name, one.low, one.length, True), when) for one in regions]
         return found
 
     def _block(self, number: int, rank: int) -> int:

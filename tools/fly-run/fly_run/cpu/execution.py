@@ -175,9 +175,9 @@ class Launch:
             self.serve(copy, status)
             status = copy.run(0)
 
-    def serve(self, copy: Copy, status: int, hidden: Sequence[Region] = ()) -> None:
-        """Does what a copy has returned for. Raises Fault for an error of the kernel. `hidden` is
-        memory of others that it may not access."""
+    def serve(self, copy: Copy, status: int, hidden: Sequence[tuple[Region, str]] = ()) -> None:
+        """Does what a copy has returned for. Raises Fault for an error of the kernel. `hidden`: see
+        `faults.describe`."""
         if status in (state.FAULT, state.ENDING):
             regions = self.regions(copy)
             found = faults.describe(self.kernel, copy, self.block, regions, hidden)

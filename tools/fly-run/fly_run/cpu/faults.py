@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from fly_common.errors import Fault, Place
 from fly_common.record import replace
 from fly_cpu import state
+from fly_cpu.runtime import races
 from fly_image.dwarf import Line
 
 from fly_run.cpu.loading import Copy, Kernel, Region
@@ -52,10 +53,10 @@ def describe(
     copy: Copy,
     block: tuple[int, int, int],
     regions: Sequence[Region],
-    hidden: Sequence[Region] = (),
+    hidden: Sequence[tuple[Region, str]] = (),
 ) -> Fault:
-    """Returns the fault that a library has recorded. `block` is the launch's; `hidden` is memory
-    that others may access."""
+    """Returns the fault that a library has recorded. `block` is the launch's; `hidden` is memory of
+    the cluster's other blocks, with what a fault says of a block whose memory is not seen."""
     kind = (*state.KINDS, "sanitizer", "race")[copy.get("kind")]
     address, size = copy.get("address") & (1 << 64) - 1, copy.get("size")
     access = f"{size} bytes at 0x{address:x}"
@@ -65,9 +66,11 @@ def describe(
             kind = "unmapped"
         else:
             what = f"write to read-only memory: {access}: `{holder.name}` may only be read"
-    held = _holder(hidden, address, size) if kind == "unmapped" else None
+    others = [region for region, _ in hidden]
+    held = _holder(others, address, size) if kind == "unmapped" else None
     if held is not None:
-        kind, what = "hidden", f"memory fault: {access}: in {held.name}"
+        why = hidden[others.index(held)][1]
+        kind, what = "hidden", f"memory fault: {access}: in {held.name}, {why}"
     if kind == "unmapped":
         what = f"memory fault: {access}: {memory_faults.nearest(regions, address, size)}"
     elif kind == "misaligned":
@@ -85,7 +88,7 @@ def describe(
     elif kind == "mbarrier":
         what = f"mbarrier at 0x{address:x}: {_MBARRIERS[size]}"
     elif kind == "race":
-        what = _race(kernel, copy, block, regions)
+        what = _race(kernel, copy, block, [*regions, *others])
     elif kind == "cluster":
         what = _CLUSTERS[size].format(address)
     elif kind == "map":
@@ -117,11 +120,12 @@ def _race(
     other = kernel.module.sites[copy.get("waiting")]
     at = _place(other.location)
     line = f" at {at.file}:{at.line}" if at is not None else ""
-    index = told >> 34
+    rank, index = divmod(told >> 34, 1 << races.THREAD_BITS)
     thread = index % block[0], index // block[0] % block[1], index // (block[0] * block[1])
+    whose = f" of block {rank} of the cluster" if rank != copy.get("rank") else ""
     return (
         f"race: this {ways[0]} of byte 0x{address - low:x} of {name} and the {ways[1]} before it,"
-        f" '{other.what}'{line} of thread {thread}, have no order"
+        f" '{other.what}'{line} of thread {thread}{whose}, have no order"
     )
 
 
