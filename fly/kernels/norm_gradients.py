@@ -20,7 +20,8 @@ from fly.kernels.rowwise.row_moments import (
 )
 from fly.kernels.rowwise.row_plans import Plan, sums_in_registers
 from fly.kernels.rowwise.row_streams import Sums, each_row, each_row_in_two, goes_in_two, grid_of
-from fly.kernels.rowwise.rows import Matrix, Row, Tile, wide_type
+from fly.kernels.rowwise.row_tiles import Tile
+from fly.kernels.rowwise.rows import Matrix, Row, wide_type
 from fly.kernels.shapes import for_model
 
 

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple
 import fly.expr as fx
 from fly.kernels.approximations import reciprocal
 from fly.kernels.rowwise.row_exchanges import Exchange
-from fly.kernels.rowwise.rows import Line, Row, Tile, added
+from fly.kernels.rowwise.row_tiles import Tile
+from fly.kernels.rowwise.rows import Line, Row, added
 
 
 class Moments(NamedTuple):

@@ -20,7 +20,8 @@ from typing import Any
 import fly.expr as fx
 from fly.kernels.rowwise.row_exchanges import Exchange, first_row
 from fly.kernels.rowwise.row_plans import Plan
-from fly.kernels.rowwise.rows import Row, Tile
+from fly.kernels.rowwise.row_tiles import Tile
+from fly.kernels.rowwise.rows import Row
 
 
 class Ahead:
