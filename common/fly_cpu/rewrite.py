@@ -15,19 +15,19 @@ from dataclasses import dataclass, field
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_cpu import conversions, intrinsics, matrices, runtime, warp, warp_products
+from fly_cpu import conversions, intrinsics, matrices, runtime, variables, warp, warp_products
 from fly_cpu.body import Body, Site
 from fly_cpu.generic import GENERIC
 from fly_cpu.locations import locations
 from fly_cpu.runtime import sanitizer
-from fly_cpu.state import KINDS, POISON, expanded
+from fly_cpu.state import expanded
 from fly_cpu.text import closing, split, take_type
+from fly_cpu.variables import DYNAMIC, READABLE, SHARED, WRITABLE, Variable
 
 TRIPLE = "x86_64-unknown-linux-gnu"
 _LAYOUT = "e-m:e-p270:32:32-p271:32:32-p272:64:64-i64:64-i128:128-f80:128-n8:16:32:64-S128"
 LARGEST_SHARED = 256 << 10  # bytes reserved for dynamic shared memory
 GAP = 256  # bytes between variables of shared memory
-SHARED, DYNAMIC, READABLE, WRITABLE = "shared", "dynamic", "constant", "global"  # of variables
 
 # Functions that are not intrinsics, and what is called in their place.
 _KNOWN = {
@@ -55,16 +55,6 @@ _SKIPPED = frozenset(
         *("ccc", "spir_func"),
     )
 )
-
-
-@dataclass(frozen=True)
-class Variable:
-    """A variable of the module. `kind` as above."""
-
-    name: str
-    kind: str
-    size: str
-    space: int = 3
 
 
 @dataclass
@@ -252,11 +242,11 @@ def _assembled(
         runtime.text(module.sanitized, module.strict),
         warp.shared(),
         conversions.library(),
-        expanded(_fill(module)),
-        *([expanded(_is_shared(module))] if module.strict else []),
+        expanded(variables.fill(module.variables)),
+        *([expanded(variables.is_shared(module.variables))] if module.strict else []),
     ]
     if any("@fly.shared_at" in text or "@fly.operand" in text for text in module.used.values()):
-        parts += [matrices.library(), _shared_at(module)]
+        parts += [matrices.library(), variables.shared_at(module.variables)]
     parts += [warp_products.needed(name.removeprefix("llvm.nvvm.") for name in module.used)]
     parts += [f"@fly.cache = internal global [{len(module.sites) + 1} x i64] zeroinitializer"]
     parts += [*lines, *dict.fromkeys(module.used.values())]
@@ -265,7 +255,7 @@ def _assembled(
     names = ", ".join(f"ptr @fly.entry.{number}" for number in range(len(entries)))
     parts += [f"@fly_entries = protected constant [{len(entries)} x ptr] [{names}]"]
     parts += [
-        _table(module),
+        variables.table(module.variables),
         _notes(module, offsets, metadata),
         "declare i32 @clock_gettime(i32, ptr)",
     ]
@@ -298,99 +288,6 @@ def _entry(number: int, name: str, module: Module, offsets: Mapping[str, Sequenc
     symbol = f"@{name}" if re.fullmatch(r"[\w.$-]+", name) else f'@"{name}"'
     body = "\n".join([*lines, f"  call void {symbol}({', '.join(given)})", "  ret void"])
     return f"define internal void @fly.entry.{number}(ptr %arguments) nounwind {{\n{body}\n}}"
-
-
-def _is_shared(module: Module) -> str:
-    """Whether an address is in the block's shared memory."""
-    lines, last = [], "false"
-    for n, one in enumerate(module.variables):
-        if one.kind in (SHARED, DYNAMIC):
-            size = one.size
-            if one.kind == DYNAMIC:
-                lines.append(f"  %size.{n} = load i64, ptr $dynamic")
-                size = f"%size.{n}"
-            lines += [
-                f"  %low.{n} = ptrtoint ptr addrspace(3) {one.name} to i64",
-                f"  %inside.{n} = sub i64 %at, %low.{n}",
-                f"  %in.{n} = icmp ult i64 %inside.{n}, {size}",
-                f"  %any.{n} = or i1 {last}, %in.{n}",
-            ]
-            last = f"%any.{n}"
-    body = "\n".join([*lines, f"  ret i1 {last}"])
-    return f"define internal i1 @fly.is_shared(i64 %at) nounwind {{\n{body}\n}}\n"
-
-
-def _fill(module: Module) -> str:
-    """Shared memory holds a pattern when a block begins."""
-    calls = []
-    for n, one in enumerate(module.variables):
-        if one.kind in (SHARED, DYNAMIC):
-            size = one.size
-            if one.kind == DYNAMIC:
-                calls.append(f"  %size.{n} = load i64, ptr $dynamic")
-                size = f"%size.{n}"
-            calls.append(f"  call void @fly.pattern(ptr addrspace(3) {one.name}, i64 {size})")
-    fills = "\n".join(calls)
-    return f"""
-define internal void @fly.pattern(ptr addrspace(3) %to, i64 %size) noinline nounwind {{
-entry:
-  br label %loop
-loop:
-  %n = phi i64 [ 0, %entry ], [ %next, %store ]
-  %next = add i64 %n, 4
-  %more = icmp ule i64 %next, %size
-  br i1 %more, label %store, label %done
-store:
-  %at = getelementptr i8, ptr addrspace(3) %to, i64 %n
-  store i32 {POISON}, ptr addrspace(3) %at, align 1
-  br label %loop
-done:
-  ret void
-}}
-define internal void @fly.fill() noinline nounwind {{
-{fills}
-  ret void
-}}
-"""
-
-
-def _shared_at(module: Module) -> str:
-    """A function that finds the address of shared memory whose lower 18 bits a descriptor has."""
-    text = """
-define internal i64 @fly.shared_at(i64 %low, i64 %size, i32 %site) noinline nounwind {
-entry:
-  br label %try.0
-"""
-    shared = [one for one in module.variables if one.kind in (SHARED, DYNAMIC)]
-    for n, one in enumerate(shared):
-        size = one.size if one.kind == SHARED else "%length." + str(n)
-        length = "" if one.kind == SHARED else f"  %length.{n} = load i64, ptr $dynamic\n"
-        text += f"""try.{n}:
-{length}  %base.{n} = ptrtoint ptr addrspace(3) {one.name} to i64
-  %far.{n} = sub i64 %low, %base.{n}
-  %offset.{n} = and i64 %far.{n}, 262143
-  %end.{n} = add i64 %offset.{n}, %size
-  %in.{n} = icmp ule i64 %end.{n}, {size}
-  br i1 %in.{n}, label %found.{n}, label %try.{n + 1}
-found.{n}:
-  %at.{n} = add i64 %base.{n}, %offset.{n}
-  ret i64 %at.{n}
-"""
-    text += f"""try.{len(shared)}:
-  call void @fly.fault(i64 {KINDS.index("unmapped")}, i64 %low, i64 %size, i32 %site)
-  unreachable
-}}
-"""
-    return expanded(text)
-
-
-def _table(module: Module) -> str:
-    """Address and size of each variable."""
-    words = ", ".join(
-        f"i64 ptrtoint (ptr addrspace({one.space}) {one.name} to i64), i64 {one.size}"
-        for one in module.variables
-    )
-    return f"@fly_variables = protected global [{2 * len(module.variables)} x i64] [{words}]"
 
 
 def _notes(module: Module, offsets: Mapping[str, Sequence[int]], metadata: list[str]) -> str:
