@@ -20,7 +20,15 @@ from oracle.probes.try_memory import ALL, SOME, buffers, memory, scalar_loads
 from oracle.probes.try_rdna_more import atomics, short_floats, two_scalars
 from oracle.probes.try_rdna_rare import rare
 from oracle.probes.try_small import dots
-from oracle.probes.try_vector import REGISTERS, masks, packed, scalar_mixtures, vector, width
+from oracle.probes.try_vector import (
+    REGISTERS,
+    SCALARS,
+    masks,
+    packed,
+    scalar_mixtures,
+    vector,
+    width,
+)
 from oracle.program.rdna_names import of_rdna
 from oracle.scalar import rdna_salu
 from oracle.vector import cdna5_valu, rdna_dots, rdna_valu, valu
@@ -93,6 +101,9 @@ def compares(target: str) -> list[Probe]:
         sign = "-" if op.sources[0][0] == "f" else ""
         probes.append(Probe(f"{name}_e64 s16, {sign}{a}, {b}", op.sources))
         probes.append(Probe(f"{name}_e64 null, {a}, {b}", op.sources))
+        first, second = [SCALARS[width(kind)][k] for k, kind in enumerate(op.sources)]
+        for mixed in ((first, b), (a, second)):
+            probes.append(Probe(f"{name}_e64 s16, {', '.join(mixed)}", op.sources))
     return probes
 
 
