@@ -235,6 +235,11 @@ def scalars(target: str) -> list[Probe]:
             add(f"s_{name}_saveexec_b32 s16, {source}", "32")
     for name in ("and_not0", "and_not1"):
         add(f"s_{name}_wrexec_b32 s16, s24", "32")
+    # EXEC as the result, which is read back.
+    for name in ("mov", "not"):
+        add(f"s_{name}_b32 exec_lo, s24\n  s_mov_b32 s16, exec_lo", "32")
+    for name in ("and", "or", "xor", "and_not1", "or_not1", "nand", "nor", "xnor", "cselect"):
+        add(f"s_{name}_b32 exec_lo, s24, s26\n  s_mov_b32 s16, exec_lo", "32")
     for name, (bits, _) in rdna_salu.INTEGER.items():
         add(f"{name} s[16:17], s[24:25], s[26:27]" if bits == 64 else f"{name} s16, s24, s26", "64")
     for name in rdna_salu.CONVERSIONS:
