@@ -58,6 +58,12 @@ def command(
     lds: Annotated[
         int | None, typer.Option(metavar="BYTES", help="Bytes of dynamic LDS, for --kernel. [0]")
     ] = None,
+    margin: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BYTES", help="Bytes around each array that kernels may read (emulator). [0]"
+        ),
+    ] = None,
     max_instructions: Annotated[
         int | None,
         typer.Option(metavar="N", help="Stop a launch after N wave instructions (emulator)."),
@@ -150,6 +156,7 @@ def command(
             grid=grid,
             block=block,
             cluster=cluster,
+            margin=margin or 0,
             lds=lds,
             max_instructions=max_instructions,
             threads=threads,
