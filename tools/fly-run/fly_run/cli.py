@@ -19,8 +19,9 @@ TOOL = "fly-run"
 @Command.of(
     epilog="VALUE is x.npy, a number, zeros(shape,dtype), full(shape,dtype,value), arange(n,dtype) "
     "or random(shape,dtype,seed=0); VALUE:out.npy writes the result to out.npy. C=out.npy is "
-    "enough for a tensor that is only written. With --kernel, values are positional, and numbers "
-    "have types: i32:5, f32:2.5, bytes:00ff, lds:1024."
+    "enough for a tensor that is only written. address:VALUE is the address of an array, for a "
+    "number of 64 bits. With --kernel, values are positional, and numbers have types: i32:5, "
+    "f32:2.5, bytes:00ff, lds:1024."
 )
 def command(
     words: Annotated[

@@ -95,7 +95,7 @@ class Buffers:
         outer = self._reserved(length + 2 * margin)
         low = outer + margin
         self.place(Region(name, low, length, host, writable))
-        around = Region(f"what is around {name}", outer, length + 2 * margin, host - margin, False)
+        around = Region(f"the margin of {name}", outer, length + 2 * margin, host - margin, False)
         self.place(around, beneath=True)
         self._around[low] = outer
         return low
