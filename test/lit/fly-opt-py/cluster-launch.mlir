@@ -15,11 +15,16 @@
 // RUN: sed 's/clusters in (%c4, %c2, %c1)/clusters in (%c1, %c1, %c1)/' %s > %t.one.mlir
 // RUN: fly-opt-py --target gfx942 %t.one.mlir | %filecheck %s --check-prefix=ONE
 // RUN: not fly-opt-py --target gfx942 %s 2>&1 | %filecheck %s --check-prefix=TARGET
+// RUN: sed 's/ kernel {/ kernel attributes {rocdl.cluster_dims = "4,x"} {/' %s > %t.sizes.mlir
+// RUN: not fly-opt-py --target gfx1250 %t.sizes.mlir 2>&1 | %filecheck %s --check-prefix=SIZES
+// RUN: sed 's/ kernel {/ kernel attributes {nvvm.cluster_dim = array<i32: 4, 2, 1>} {/' %s > %t.nvvm.mlir
+// RUN: fly-opt-py --target sm_90a %t.nvvm.mlir | %filecheck %s --check-prefix=NVIDIA
 // AMD: "amdgpu-cluster-dims"="4,2,1"
 // NVIDIA: "nvvm.cluster_dim"="4,2,1"
 // OTHER: pass fly-extract-host-program: a launch in clusters of 4×2×1 workgroups, but k is compiled for clusters of 2×4×1
 // COMPUTED: pass fly-extract-host-program: the size of a cluster is computed
 // ZERO: pass fly-extract-host-program: a launch in clusters of 4×0×1 workgroups
+// SIZES: pass fly-extract-host-program: rocdl.cluster_dims = "4,x": expected one to three sizes, as in "2,1,1"
 // TWO: pass fly-extract-host-program: k is launched in clusters of 1×1×1 workgroups here, and of 4×2×1 before
 // ONE-NOT: amdgpu-cluster-dims
 // ONE: define amdgpu_kernel void @k

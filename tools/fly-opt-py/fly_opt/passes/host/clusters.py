@@ -71,13 +71,19 @@ class Clusters:
 
 
 def _own(kernel: Any) -> tuple[int, ...] | None:
-    """The sizes that a kernel's attribute says."""
+    """The sizes that a kernel's attribute says. InputError for one that says no sizes."""
     for name in _ATTRIBUTES:
-        if name in kernel.attributes:
-            attribute = kernel.attributes[name]
-            said = getattr(attribute, "value", None)
-            sizes = [int(one) for one in (attribute if said is None else said.split(","))]
-            return (*sizes, 1, 1)[:3]
+        if name not in kernel.attributes:
+            continue
+        attribute = kernel.attributes[name]
+        said = getattr(attribute, "value", attribute)
+        try:
+            sizes = [int(one) for one in (said.split(",") if isinstance(said, str) else said)]
+        except (TypeError, ValueError):
+            sizes = []
+        if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
+            raise refuse(kernel, f"{name} = {attribute}: expected one to three sizes, as in \"2,1,1\"")
+        return (*sizes, 1, 1)[:3]
     return None
 
 
