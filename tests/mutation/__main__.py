@@ -107,7 +107,7 @@ def main() -> int:
                 jury = judges.Judges(prepared, tests)
                 found.append(_judged(made, jury, known, wanted.jobs, say))
 
-        suite.within(known, judge, wanted.tests)
+        suite.within(known, judge, frozenset(wanted.targets.split(",")), wanted.tests)
     if not found:
         say("no mutant was tried")
         return 2

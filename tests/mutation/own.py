@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+from concurrent.futures import ProcessPoolExecutor
+
 from fly_common.errors import InputError
 from fly_run.emulator import coverage
 from fly_run.emulator.isa.parse import parse
@@ -22,11 +25,12 @@ MORE = (
 
 def handlers(target: str) -> frozenset[str]:
     """Returns the names of the handlers of `target` that no other emulated target uses."""
-    found = _used(target)
-    for other in registry.EMULATED:
-        if other != target:
-            found -= _used(other)
-    return frozenset(found)
+    # Targets with the same traits have the same instructions. A process each: enumerating the
+    # encodings of one takes about ten seconds.
+    distinct = {registry.find(name).traits: name for name in registry.EMULATED if name != target}
+    with ProcessPoolExecutor(os.cpu_count()) as processes:
+        found, *others = processes.map(_used, [target, *distinct.values()])
+    return frozenset(found.difference(*others))
 
 
 def _used(target: str) -> set[str]:
