@@ -17,7 +17,7 @@ from oracle.probes.probe import Probe, known_to
 from oracle.probes.try_cdna5 import alone
 from oracle.probes.try_cdna5_memory import addresses
 from oracle.probes.try_memory import ALL, SOME, buffers, memory, scalar_loads
-from oracle.probes.try_rdna_more import atomics, short_floats, two_scalars
+from oracle.probes.try_rdna_more import atomics, short_floats, transposed, two_scalars
 from oracle.probes.try_rdna_rare import rare
 from oracle.probes.try_small import dots
 from oracle.probes.try_vector import (
@@ -431,6 +431,7 @@ FAMILIES = {
     "scalars": scalars,
     "memory": _memory,
     "atomics": atomics,
+    "transposed": transposed,
     "scalar_loads": _narrow,
     "buffers": _buffers,
     "scratch": scratch,

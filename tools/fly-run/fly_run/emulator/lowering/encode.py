@@ -153,6 +153,8 @@ class Encoder:
             return lowering.steps
         own, encoding = split_mnemonic(instruction.mnemonic)
         target = self.registers.target
+        if memory.SCALED in instruction.modifiers and not self.registers.facts.signed_offsets:
+            raise Unsupported("scale_offset")  # LLVM prints gfx1250's bit for other targets too
         name = aliases_of(target.name).get(own, own)
         if name == "s_set_gpr_idx_on":
             self._index_mode = scalar.index_mode(lowering)
@@ -194,9 +196,10 @@ class Encoder:
         return operation
 
     def _with_modes(self, lowering: Lowering) -> list[Step]:
-        """Changes the host's control word around f16 and f64 arithmetic if it differs; flushes f16
-        denormals and keeps f16 results finite if MODE may ask for it."""
-        if not (self.split_modes or self.flush_halves or self.hold_halves):
+        """Changes the host's control word around f16 and f64 arithmetic if it differs, and around
+        gfx1250's bf16, which ignores MODE; flushes f16 denormals and keeps f16 results finite if
+        MODE may ask for it."""
+        if not (self.split_modes or self.flush_halves or self.hold_halves or self.modes_vary):
             return lowering.steps
         result = []
         for step in lowering.steps:
@@ -211,7 +214,10 @@ class Encoder:
             if self.flush_halves:
                 before, step, behind = denormals.around(step, operation, lowering.temporary)
             double = "double" in {*operation.outputs, *operation.inputs}
-            if self.split_modes and (double or denormals.is_half(operation)):
+            if self.modes_vary and operation.name in cdna5.BRAIN:
+                plain = Step("fly_use_control", (lowering.word(matrix.IEEE_CONTROL).offset,))
+                step_and_mode = [plain, step, Step("fly_mode_single")]
+            elif self.split_modes and (double or denormals.is_half(operation)):
                 step_and_mode = [Step("fly_mode_double"), step, Step("fly_mode_single")]
             else:
                 step_and_mode = [step]

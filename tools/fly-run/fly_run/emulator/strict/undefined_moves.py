@@ -43,16 +43,19 @@ def _write_lane(shadow: Shadow, effect: Effect, values: Values, active: np.ndarr
 def _by_table(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
     """Moves lanes by a row of constants; numbers are ignored where no source lane is undefined."""
     source, table = effect.reads[0], effect.reads[1]
+    swizzle = effect.operation.mnemonic.startswith("ds_")
     bits = shadow.read(source)
     chosen = np.zeros(state.LANES, U64)
     if bits.any():
         words = [values.word(table.offset + 4 * lane) or 0 for lane in range(state.LANES)]
         numbers = np.array(words, np.uint32).view(np.int32)
-        good = (numbers >= 0) & active[numbers % state.LANES]
+        # With fi a DPP move reads lanes that are off like others.
+        inactive = not swizzle and bool(effect.step.extra & INACTIVE)
+        good = (numbers >= 0) & (active[numbers % state.LANES] | inactive)
         chosen = np.where(good, bits[numbers % state.LANES], U64(0))
     # Lanes that a DPP move does not write are in a temporary, and unused.
     everywhere = np.ones(state.LANES, bool)
-    lanes = active if effect.operation.mnemonic.startswith("ds_") else everywhere
+    lanes = active if swizzle else everywhere
     origins = shadow.origins_of(source)
     if bits.any():
         origins = origins[numbers % state.LANES]
