@@ -37,6 +37,7 @@ MASKS = [
     *(FULL, 0xFFFF0000FF00F0C1),
     *(FULL, 0x8000000000000001),
     *(FULL, 1),
+    *(FULL, 0x100008000),  # of the upper half only its first lane
 ]
 
 # Constants of probes come first: scalar registers, which take the first edges, hold them too.
