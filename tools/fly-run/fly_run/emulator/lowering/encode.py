@@ -23,34 +23,26 @@ from fly_run.emulator.isa.instruction import (
     Instruction,
     split_mnemonic,
 )
-from fly_run.emulator.lowering import (
-    cdna5,
-    cdna5_memory,
-    denormals,
-    dpp,
-    lds,
-    matrix,
-    memory,
-    overflow,
-    rdna,
-    scalar,
-    valu,
-    vector,
-    wmma,
-)
+from fly_run.emulator.lowering import denormals, overflow, scalar
+from fly_run.emulator.lowering.cdna5 import memory as cdna5_memory
+from fly_run.emulator.lowering.cdna5 import vector as cdna5
+from fly_run.emulator.lowering.matrix import mfma, wmma
+from fly_run.emulator.lowering.memory import accesses, lds
+from fly_run.emulator.lowering.rdna import instructions as rdna
 from fly_run.emulator.lowering.registers import Registers, Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Step
+from fly_run.emulator.lowering.vector import composite, dpp, single
 from fly_run.emulator.semantics.base.operation import SHORT, TO_EXEC, Operation
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 
 LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
-    "valu": vector.lower_valu,
+    "valu": single.lower_valu,
     "scalar": scalar.lower_scalar,
     "flow": scalar.lower_flow,
     "nothing": scalar.lower_nothing,
-    "matrix": matrix.lower_matrix,
+    "matrix": mfma.lower_matrix,
     "wmma": wmma.lower_wmma,
-    **dict.fromkeys(memory.LOWERINGS, memory.lower_memory),
+    **dict.fromkeys(accesses.LOWERINGS, accesses.lower_memory),
 }
 EXPANSIONS = scalar.EXPANSIONS
 # Operations with semantics of their own that no instruction may name.
@@ -174,7 +166,7 @@ class Encoder:
             scalar.indexed_move(lowering, self._index_mode)
             return lowering.steps
         to_lds = bool(instruction.modifiers.get("lds"))
-        expand = EXPANSIONS.get(name) or valu.expansion(name) or lds.expansion(name, to_lds)
+        expand = EXPANSIONS.get(name) or composite.expansion(name) or lds.expansion(name, to_lds)
         if not self.registers.facts.is_gfx9:
             if not encoding and dpp.is_dpp(instruction.modifiers):
                 encoding = "dpp"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Register
-from fly_run.emulator.lowering.memory import (
+from fly_run.emulator.lowering.memory.accesses import (
     CACHE,
     add_access,
     global_place,

@@ -11,10 +11,10 @@ import re
 from collections.abc import Callable
 
 from fly_run.emulator.isa.instruction import Operand, Register
-from fly_run.emulator.lowering import convert, dpp
 from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Source, modifiers, plain
-from fly_run.emulator.lowering.vector import is_high
+from fly_run.emulator.lowering.vector import convert, dpp
+from fly_run.emulator.lowering.vector.single import is_high
 from fly_run.emulator.state import LANES, ROW
 
 Lower = Callable[[Lowering, str, str], None]
