@@ -43,7 +43,7 @@ def _probe(about: str, *lines: str) -> Probe:
 
 
 def raw_buffers() -> list[Probe]:
-    return [*_loads(), *_shared(), *_stores(), *_between()]
+    return [*_loads(), *_shared(), *_stores(), *_one_place(), *_between()]
 
 
 def _ranges(size: int, scale: int, far: bool) -> tuple[int, ...]:
@@ -115,6 +115,21 @@ def _stores() -> list[Probe]:
                 data = registers(2, size)
                 lines = (*head, ALL, *lane, SOME, f"{about} {data}, {where}", *BACK)
                 probes.append(_probe(about, *lines))
+    return probes
+
+
+def _one_place() -> list[Probe]:
+    """Without an offset in a register: the highest lane's datum remains."""
+    probes = []
+    for name, (size, _) in access.STORES.items():
+        about = f"buffer_store_{name}"
+        for records in (EVERYTHING, 8 + size, 7 + size):
+            own = (ALL, "v_readfirstlane_b32 s40, v12", SOME, "s_add_u32 s36, s36, s40")
+            carry = "s_addc_u32 s37, s37, 0"
+            store = f"{about} {registers(2, size)}, off, s[36:39], s11 offset:3"
+            lines = (*FILL, SOME, *_resource(6, records, False)[:3], *own, carry)
+            lines += (*_resource(6, records, False)[3:], "s_movk_i32 s11, 5", store, *BACK)
+            probes.append(_probe(about, *lines))
     return probes
 
 

@@ -21,7 +21,7 @@ from oracle.probes.try_raw_buffers import raw_buffers
 from oracle.probes.try_rdna_more import atomics, short_floats, two_scalars
 from oracle.probes.try_rdna_rare import rare
 from oracle.probes.try_small import dots
-from oracle.probes.try_spaces import buffer_atomics, buffer_stores
+from oracle.probes.try_spaces import buffer_atomics, buffer_stores, flat
 from oracle.probes.try_vector import (
     REGISTERS,
     SCALARS,
@@ -425,6 +425,10 @@ def _raw_buffers(target: str) -> list[Probe]:
     return [*raw_buffers(), *buffer_stores(), *buffer_atomics()]
 
 
+def _flat(target: str) -> list[Probe]:
+    return flat()
+
+
 FAMILIES = {
     "vector": vectors,
     "cdna5": cdna5,
@@ -439,6 +443,7 @@ FAMILIES = {
     "atomics": atomics,
     "scalar_loads": _narrow,
     "buffers": _buffers,
+    "flat": _flat,
     "raw_buffers": _raw_buffers,
     "scratch": scratch,
     "rare": rare,
