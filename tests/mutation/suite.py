@@ -28,6 +28,7 @@ FILES = (
     *("test_half_overflow.py", "test_copies_to_lds.py", "test_tensor_moves.py"),
     *("test_strict_copies.py", "test_lds_barriers.py", "test_strict_clusters.py"),
     *("test_inactive_addresses.py", "test_rdna_registers.py", "test_vgpr_msb.py"),
+    *("test_quick_buffers.py", "test_clamp.py", "test_waits_and_prefetches.py"),
 )
 # Time limit in seconds for the tests of a handler, of which only the quickest run: a child that
 # detects nothing must finish long before its own limit.

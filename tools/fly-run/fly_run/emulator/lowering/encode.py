@@ -153,7 +153,7 @@ class Encoder:
             return lowering.steps
         own, encoding = split_mnemonic(instruction.mnemonic)
         target = self.registers.target
-        if memory.SCALED in instruction.modifiers and not self.registers.facts.signed_offsets:
+        if accesses.SCALED in instruction.modifiers and not self.registers.facts.signed_offsets:
             raise Unsupported("scale_offset")  # LLVM prints gfx1250's bit for other targets too
         name = aliases_of(target.name).get(own, own)
         if name == "s_set_gpr_idx_on":
@@ -215,7 +215,7 @@ class Encoder:
                 before, step, behind = denormals.around(step, operation, lowering.temporary)
             double = "double" in {*operation.outputs, *operation.inputs}
             if self.modes_vary and operation.name in cdna5.BRAIN:
-                plain = Step("fly_use_control", (lowering.word(matrix.IEEE_CONTROL).offset,))
+                plain = Step("fly_use_control", (lowering.word(mfma.IEEE_CONTROL).offset,))
                 step_and_mode = [plain, step, Step("fly_mode_single")]
             elif self.split_modes and (double or denormals.is_half(operation)):
                 step_and_mode = [Step("fly_mode_double"), step, Step("fly_mode_single")]

@@ -104,6 +104,14 @@ def _rows(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) ->
     shadow.write(effect.writes[0], bits, active, shadow.origin((row, *chosen)))
 
 
+def _swap_halves(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """v_permlane64: the lane of the other half, active or not."""
+    (row,) = effect.reads
+    swapped = np.arange(state.LANES) ^ state.LANES // 2
+    origins = shadow.origins_of(row)[swapped]
+    shadow.write(effect.writes[0], shadow.read(row)[swapped], active, origins)
+
+
 def _in_groups(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
     """v_permlane_bcast, _up, _down, _xor: a lane of the same group."""
     source, *scalars = (shadow.read(place) for place in effect.reads)
@@ -185,6 +193,7 @@ _MOVES: dict[str, _Move] = {
     "ds_permute_b32": _permute,
     "v_permlane16_swap_b32": _swap,
     "v_permlane32_swap_b32": _swap,
+    "v_permlane64_b32": _swap_halves,
     **{f"v_permlane{kind}_b32": _rows for kind in ("16", "x16", "16_var", "x16_var")},
     **{f"v_permlane_{kind}_b32": _in_groups for kind in ("bcast", "up", "down", "xor")},
     "fly_matrix_lanes": _from_lanes,
