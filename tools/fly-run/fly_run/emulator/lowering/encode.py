@@ -28,6 +28,7 @@ from fly_run.emulator.lowering import (
     cdna5_memory,
     denormals,
     dpp,
+    fused,
     lds,
     matrix,
     memory,
@@ -141,6 +142,8 @@ class Encoder:
         if refused:
             raise _refusal(refused, what)
         steps.append((len(ordered) - 1, Step("fly_end_of_code")))
+        made = fused.fused([step for _, step in steps])
+        steps = [(number, step) for (number, _), step in zip(steps, made, strict=True)]
         return self._assemble(ordered, steps, addresses)
 
     def _upper_bits(self, instructions: dict[int, Instruction], what: str) -> dict[int, int]:
