@@ -38,7 +38,8 @@ def _sums(steps: list[Step]) -> None:
 
 
 def _adds_to(step: Step, before: Step) -> bool:
-    """Whether a v_fmac_f32 has the result of the one `before`, of the same kind, as its sum only."""
+    """Whether a v_fmac_f32 adds to the result of the one `before`, of the same kind, and only
+    that."""
     same = step.handler in (before.handler, FMAC[before.handler])
     target, *factors = step.operands
     return same and target == before.operands[0] and target not in factors

@@ -117,9 +117,7 @@ def _number(h: Handler, operand: int) -> Value:
     return h.op.at(state.OP_OPERANDS + 4 * operand).load("i32").zext("i64")
 
 
-def _over_pairs(
-    h: Handler, end: Value, body: Callable[[list[Value], list[Value]], None]
-) -> None:
+def _over_pairs(h: Handler, end: Value, body: Callable[[list[Value], list[Value]], None]) -> None:
     """Runs `body(rows, offsets)` for each pair: pointers to its two results, and its two offsets
     (i64)."""
 
