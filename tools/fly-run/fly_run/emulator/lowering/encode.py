@@ -23,7 +23,7 @@ from fly_run.emulator.isa.instruction import (
     Instruction,
     split_mnemonic,
 )
-from fly_run.emulator.lowering import denormals, overflow, scalar
+from fly_run.emulator.lowering import denormals, fused, overflow, scalar
 from fly_run.emulator.lowering.cdna5 import memory as cdna5_memory
 from fly_run.emulator.lowering.cdna5 import vector as cdna5
 from fly_run.emulator.lowering.matrix import mfma, wmma
@@ -133,6 +133,8 @@ class Encoder:
         if refused:
             raise _refusal(refused, what)
         steps.append((len(ordered) - 1, Step("fly_end_of_code")))
+        made = fused.fused([step for _, step in steps])
+        steps = [(number, step) for (number, _), step in zip(steps, made, strict=True)]
         return self._assemble(ordered, steps, addresses)
 
     def _upper_bits(self, instructions: dict[int, Instruction], what: str) -> dict[int, int]:
