@@ -15,7 +15,7 @@ from fly_run.emulator.semantics.base.operation import Operation
 _TABLES = (
     *("scalar.alu", "scalar.float", "scalar.flow"),
     *("vector.integer", "vector.address", "vector.clamped", "vector.float"),
-    *("vector.min_max", "vector.rare"),
+    *("vector.min_max", "vector.rare", "vector.product_sums"),
     *("vector.division", "vector.transcendental", "vector.convert", "vector.convert_small"),
     *("vector.vopc", "vector.packed"),
     *("rdna.operations", "rdna.relative", "rdna.blocks"),
