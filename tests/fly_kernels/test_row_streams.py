@@ -105,6 +105,26 @@ def test_a_choice_is_for_rows_up_to_its_width(monkeypatch):
     assert measured.__wrapped__("other", "sm_90a", 2048) is None
 
 
+@pytest.mark.parametrize("columns", [1, 7, 96, 512, 2048, 3000, 4096, 4104, 8192, 16384, 40000])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_rows_that_are_spread_over_more_threads(monkeypatch, columns, dtype):
+    """On AMD's targets with the counts of FlyDSL's kernels beside ours; and only there."""
+    x = torch.zeros(2, columns, dtype=dtype)
+    for target in ("gfx942", "gfx950", "gfx1201", "sm_90a"):
+        monkeypatch.setenv("FLY_TARGET", target)
+        usual, own = plan(x), plan(x, kernel="add_layer_norm")
+        if target not in ("gfx942", "gfx950"):
+            assert own == usual
+            continue
+        of_thread = own.vector * own.vectors
+        assert own.fits == (columns <= 32768)
+        assert own.threads % 64 == 0
+        if columns <= 8192:
+            assert of_thread <= 8
+        assert of_thread <= usual.vector * usual.vectors
+        assert own.fits <= (own.tile >= columns)
+
+
 def test_a_choice_is_left_for_rows_that_are_not_aligned(monkeypatch):
     monkeypatch.setattr(row_plans, "measured", lambda *_: Choice(64, 2, 2, 4))
     x = torch.zeros(4, 1032, dtype=torch.bfloat16)

@@ -1,8 +1,8 @@
 """Rotary position embedding (Su et al., "RoFormer", arXiv:2104.09864).
 
 The first elements of a row are pairs, each rotated by its own angle: elements i and i + pairs, or,
-interleaved, 2i and 2i + 1. What follows the pairs stays as it is. A thread takes `width` pairs of a row, or as
-many elements behind the pairs, which are adjacent.
+interleaved, 2i and 2i + 1. What follows the pairs stays as it is. A thread takes `width` pairs of a
+row, or twice as many adjacent elements behind the pairs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import fly.expr as fx
 from fly.kernels.attention.vectors import WIDTH, load_stored, store_vector
-from fly.kernels.mixed_precision import anew_in_lanes, in_order, one_by_one, rounds_elements
+from fly.kernels.mixed_precision import in_order, one_by_one, rounds_elements
 
 ITEM = 2 * WIDTH  # of which numbers of elements are multiples
 THREADS, LANES = 256, 64  # of a block, and of a wave
