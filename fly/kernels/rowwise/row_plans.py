@@ -22,10 +22,10 @@ LINE = 128  # bytes of a line of a cache
 LANES = 64  # of the widest wave: blocks are whole waves on every target
 ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
-# The kernels whose rows are spread over all threads that a block can have, of at least so many
-# elements: a thread of add_layer_norm holds differences, weights and biases at once, in 38 VGPRs
-# with 16 elements, and in 22 with eight. That is less than FlyDSL's kernel has.
-SPREAD = {target: {"add_layer_norm": 8} for target in ("gfx942", "gfx950")}
+# Kernels with other numbers: the least elements of a thread, and usual threads. A thread of
+# add_layer_norm holds differences, weights and biases at once, in 38 VGPRs with 16 elements, and in
+# 22 with eight; FlyDSL's kernel has 24 to 26. More threads than these execute too much for a row.
+OTHERS = {target: {"add_layer_norm": (8, 512)} for target in ("gfx942", "gfx950")}
 MOST_AHEAD = (
     8  # matrices that a kernel reads ahead, and tiles of a row that it waits for one by one
 )
@@ -112,7 +112,7 @@ def plan(*matrices: Any, kernel: str = "") -> Plan:
     An access takes as many elements as each row of each array is aligned to. Unless a choice was
     measured, the tile is as long as the row if that is possible, and a block has 256 threads; fewer
     for rows of less than 4096 elements, where a thread has 16; more for those of over 8192, where
-    it has 32. (benchmarks/h200 has the rates of other numbers.) Kernels of SPREAD have more threads.
+    it has 32. (benchmarks/h200 has the rates of other numbers.) OTHERS has other numbers.
     """
     columns, size = matrices[0].shape[-1], matrices[0].itemsize
     aligned = min(map(_aligned, matrices))
@@ -121,7 +121,7 @@ def plan(*matrices: Any, kernel: str = "") -> Plan:
         choice = measured(kernel, target, columns * size)
         if choice is not None:
             return _chosen(columns, aligned, choice)
-    return _plan(columns, aligned, SPREAD.get(target, {}).get(kernel, 0))
+    return _plan(columns, aligned, *OTHERS.get(target, {}).get(kernel, ()))
 
 
 def sums_in_registers(plan: Plan, sums: int) -> int:
@@ -171,14 +171,12 @@ def _chosen(columns: int, vector: int, choice: Choice) -> Plan:
 
 
 @cache
-def _plan(columns: int, aligned: int, spread: int = 0) -> Plan:
-    """See `plan`; `aligned` is the number of elements that addresses admit, `spread` that of SPREAD
-    or 0. Equal plans are one object, which calls of `@fly.jit` functions find fastest."""
+def _plan(columns: int, aligned: int, items: int = ITEMS, usual: int = USUAL_THREADS) -> Plan:
+    """See `plan`; `aligned` is the number of elements that addresses admit. Equal plans are one
+    object, which calls of `@fly.jit` functions find fastest."""
     vector = math.gcd(columns, aligned)
     count = max(1, -(-columns // vector))
-    usual = MOST_THREADS if spread else USUAL_THREADS
-    # A short row needs fewer.
-    least = min(max(1, (spread or ITEMS) // vector), _power(-(-count // LANES)))
+    least = min(items // vector, _power(-(-count // LANES)))  # a short row needs fewer
     choices = [
         (threads, vectors)
         for vectors in _powers(max(1, least), MOST_ITEMS // vector)
