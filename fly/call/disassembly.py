@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from fly_common import artifact, cuda_toolkit, process, toolchain
+from fly_common import artifact
 from fly_common.errors import InputError, MissingError
+from fly_common.programs import cuda_toolkit, process, toolchain
 
 _SUFFIXES = {artifact.HSACO: "hsaco", artifact.CUBIN: "cubin", artifact.PTX: "ptx"}
 

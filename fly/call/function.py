@@ -15,7 +15,7 @@ from fly_backend import choice
 from fly_common import collector
 from fly_common.environment import watcher
 from fly_common.errors import FlyError, UsageError
-from fly_common.prefetch import postpone, postponing
+from fly_common.programs.prefetch import postpone, postponing
 from fly_common.quoting import quoted
 from fly_common.record import field, record
 from fly_dialect.handover import between_stages

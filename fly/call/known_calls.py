@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import fly_plugin
 from fly_backend import choice
-from fly_common import cuda_toolkit, toolchain
+from fly_common.command_line.options import KEYWORDS
 from fly_common.environment import Snapshot, watcher
-from fly_common.options import KEYWORDS
+from fly_common.programs import cuda_toolkit, toolchain
 from fly_common.record import field, record
 
 from fly.call import specialisation

@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from fly_common.command_line.options import KEYWORDS
 from fly_common.errors import UsageError
-from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
 from fly_common.record import record
 from fly_trace.signatures.annotations import TensorAnnotation

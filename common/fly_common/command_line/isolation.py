@@ -57,7 +57,7 @@ def isolate(what: str, name: str) -> None:
     divided = _status is not None
     if divided or not filter.is_process or os.environ.get("FLY_DEBUG", "") not in ("", "0"):
         return
-    from fly_common import process
+    from fly_common.programs import process
 
     for stream in (sys.stdout, sys.stderr):
         if stream is not None:

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fly_common import prefetch, process, toolchain
-from fly_common.llvm_worker import client
-from fly_common.process import Done
+from fly_common.programs import prefetch, process, toolchain
+from fly_common.programs.llvm_worker import client
+from fly_common.programs.process import Done
 from requests_to_worker import ABORTS, KERNEL, LLC, OPT, ask, by_program, worker
 
 # opt keeps what llc aborts at.

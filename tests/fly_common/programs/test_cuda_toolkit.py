@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fly_common import cuda_toolkit
 from fly_common.errors import MissingError
+from fly_common.programs import cuda_toolkit
 
 
 @pytest.fixture(autouse=True)

@@ -17,7 +17,7 @@ from fly_common.errors import InputError, MissingError
 # Every run of a tool imports this module; pathlib, shutil and subprocess would add 25 ms.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fly_common.process import Done, Running
+    from fly_common.programs.process import Done, Running
 
 OLDEST = 22
 HOW_TO_GET = (
@@ -157,9 +157,9 @@ def _start(program: str, arguments: Sequence[str], data: bytes, pass_fds: Sequen
     import sys
 
     # Programs were only started ahead if that module has been imported.
-    if not pass_fds and (ahead := sys.modules.get("fly_common.prefetch")):
+    if not pass_fds and (ahead := sys.modules.get("fly_common.programs.prefetch")):
         return ahead.start(program, arguments, data)
-    from fly_common import process
+    from fly_common.programs import process
 
     return process.start(program, arguments, data, pass_fds)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import subprocess
 
-from fly_common import prefetch, toolchain
-from fly_common.llvm_worker import client
-from fly_common.process import Done
+from fly_common.programs import prefetch, toolchain
+from fly_common.programs.llvm_worker import client
+from fly_common.programs.process import Done
 from fly_target.registry import find
 
 OPT = ["-S", "-O3"]

@@ -25,8 +25,8 @@ def option(typer: Any, tool: str, *programs: str) -> Any:
 
 
 def _lines(tool: str, programs: tuple[str, ...]) -> list[str]:
-    from fly_common import toolchain
     from fly_common.errors import MissingError
+    from fly_common.programs import toolchain
 
     lines = [f"{tool} {__version__}"]
     for program in programs:

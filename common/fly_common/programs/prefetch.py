@@ -29,9 +29,9 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 
-from fly_common import process
-from fly_common.llvm_worker import client
-from fly_common.process import Done, Running, Waiting
+from fly_common.programs import process
+from fly_common.programs.llvm_worker import client
+from fly_common.programs.process import Done, Running, Waiting
 
 Command = tuple[str, Sequence[str]]  # the path of a program, and its arguments
 _Key = tuple[str, tuple[str, ...]]

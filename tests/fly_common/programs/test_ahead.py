@@ -5,7 +5,7 @@ import threading
 import time
 
 import pytest
-from fly_common import prefetch, process
+from fly_common.programs import prefetch, process
 
 CAT = "/bin/cat"
 

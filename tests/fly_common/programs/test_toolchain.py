@@ -5,8 +5,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
 from fly_common.errors import InputError, MissingError
+from fly_common.programs import toolchain
 
 
 def program(path: Path, body: str = "exit 0") -> Path:

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import pytest
 import typer
-from fly_common.command import Command
+from fly_common.command_line.command import Command
 from fly_common.errors import UsageError
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -141,7 +141,7 @@ def test_what_is_left_to_typer(capsys):
 
 @every
 def test_a_good_call_does_not_import_typer(module, tmp_path):
-    source = Path(__file__).parents[2] / "examples" / "vector_add.py"
+    source = Path(__file__).parents[3] / "examples" / "vector_add.py"
     words = [str(source if module == "fly_trace" else tmp_path / "absent")]
     program = (
         f"import sys; sys.argv = ['tool', {words[0]!r}]\n"

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from fly_common import process
-from fly_common.llvm_worker import client
+from fly_common.programs import process
+from fly_common.programs.llvm_worker import client
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
-from fly_common.llvm_worker import requests
+from fly_common.programs import toolchain
+from fly_common.programs.llvm_worker import requests
 
 STREAMS = ["-disable-symbolication", "-o", "-", "-"]
 

@@ -7,8 +7,8 @@ import sys
 import threading
 
 import pytest
-from fly_common import process
 from fly_common.errors import UsageError
+from fly_common.programs import process
 
 SH = "/bin/sh"
 
@@ -63,7 +63,7 @@ def test_closed_streams_of_ours_do_not_matter(closed, tmp_path):
     """Their numbers are free, and files in memory must not be taken for them."""
     program = (
         "import os, sys\n"
-        "from fly_common import process\n"
+        "from fly_common.programs import process\n"
         "done = process.run('/bin/sh', ['-c', 'cat; echo x >&2'], b'data')\n"
         "open(sys.argv[1], 'w').write(repr((done.stdout, done.stderr)))"
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fly_llc
 import fly_opt
 import pytest
-from fly_common import options
+from fly_common.command_line import options
 from fly_common.record import fields_of
 from fly_llc import cli
 

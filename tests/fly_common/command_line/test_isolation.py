@@ -14,7 +14,7 @@ TOOL = """
 import os, signal, sys, time
 from fly_common import filter
 from fly_common.errors import InputError, UsageError
-from fly_common.isolation import isolate
+from fly_common.command_line.isolation import isolate
 
 def work(data, name):
     isolate("Crasher", name)

@@ -12,9 +12,9 @@ import sys
 import threading
 from collections.abc import Sequence
 
-from fly_common import process
-from fly_common.llvm_worker import requests
-from fly_common.process import FIRST, KILL, Deadline, Done, TimedOut
+from fly_common.programs import process
+from fly_common.programs.llvm_worker import requests
+from fly_common.programs.process import FIRST, KILL, Deadline, Done, TimedOut
 
 VARIABLE = "FLY_LLVM_WORKER"
 _PROGRAM = os.path.join(os.path.dirname(__file__), "program.py")

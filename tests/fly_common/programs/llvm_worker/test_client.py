@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 
 import pytest
-from fly_common import prefetch, process, toolchain
-from fly_common.llvm_worker import client, requests
-from fly_common.process import Done
+from fly_common.programs import prefetch, process, toolchain
+from fly_common.programs.llvm_worker import client, requests
+from fly_common.programs.process import Done
 from requests_to_worker import ABORTS, KERNEL, LLC, OPT, ask, by_program, worker
 
 WARNS = (
@@ -294,8 +294,8 @@ def test_a_forked_process_has_a_worker_of_its_own(started: list[str]) -> None:
 
 def test_it_ends_with_its_process() -> None:
     script = (
-        "import sys; from fly_common import prefetch, toolchain\n"
-        "from fly_common.llvm_worker import client\n"
+        "import sys; from fly_common.programs import prefetch, toolchain\n"
+        "from fly_common.programs.llvm_worker import client\n"
         "path = toolchain.find_program('opt')\n"
         "with prefetch.Programs() as programs: programs.start([(path, ['-S', '-O3'])])\n"
         "print(client._worker.pid, flush=True)\n"
