@@ -21,7 +21,7 @@ from fly.dependencies.hashing import DependencyHash
 
 if TYPE_CHECKING:
     from fly.call.arguments import Reader
-    from fly.call.native_calls import NativeCalls
+    from fly.call.dispatch.native_calls import NativeCalls
 
 # Seconds between two checks of LLVM's programs and library: checking the file system would dominate
 # the cost of a call. Files that the user names are checked at each call.
@@ -89,7 +89,7 @@ class KnownCalls:
         if not self.chain.settled:
             return None  # something has to be looked at in each call
         if self.native is None:
-            from fly.call.native_calls import NativeCalls
+            from fly.call.dispatch.native_calls import NativeCalls
 
             self.native = NativeCalls(self.dependencies, self.reader, (*VARIABLES, *self.variables))
         self.native.add(key, compiled, arguments, device, host)

@@ -23,7 +23,7 @@ from fly_trace.signatures.annotations import TensorAnnotation
 from fly_trace.values.dtypes import DType
 
 from fly.call.arguments import is_constexpr, is_stream
-from fly.call.arrays import is_numpy_scalar
+from fly.call.arrays.views import is_numpy_scalar
 from fly.chains import tuning
 
 

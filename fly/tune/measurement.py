@@ -93,7 +93,7 @@ def measure(
 
 def copied(compiled: Compiled, arguments: Arguments) -> Arguments:
     """The arguments with copies of the tensors that kernels write."""
-    from fly.call.arrays import as_value
+    from fly.call.arrays.views import as_value
 
     program = compiled.program
     assert program is not None
@@ -139,7 +139,7 @@ def _seconds(
     from fly_run.launch import execution
     from fly_run.launch.repeating import Recorder, repeat, times_of
 
-    from fly.call.array_kinds import arrays_for
+    from fly.call.arrays.array_kinds import arrays_for
 
     program = compiled.program
     assert program is not None

@@ -11,7 +11,7 @@ from fly_common.record import record
 from fly_numerics.element_types import ELEMENT_TYPES
 from fly_run.launch.arrays import NUMPY, Arrays
 
-from fly.call.arrays import as_value, is_of_ml_dtypes
+from fly.call.arrays.views import as_value, is_of_ml_dtypes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from fly_common.errors import Fault, FlyError, Place, Related
 
-from fly.call.compile_reports import kernel_line
+from fly.call.reports.compile_reports import kernel_line
 
 if TYPE_CHECKING:
     from fly_image.image import Image

@@ -19,7 +19,7 @@ from fly_trace.signatures.extents import Step
 from fly_trace.signatures.signature import TensorType
 from fly_trace.values.dtypes import named
 
-from fly.call.arrays import view
+from fly.call.arrays.views import view
 
 Dims = int | Sequence[int]
 

@@ -1,11 +1,11 @@
 """The native code of dispatchers, as LLVM IR: one function for all of them, which reads a table
-(`fly.call.dispatch_table`)."""
+(`fly.call.dispatch.dispatch_table`)."""
 
 from __future__ import annotations
 
 from fly_host.native.probing import CELL_CONTENTS, OBJECT_TYPE
 
-from fly.call.dispatch_table import AT, MOST_ARGUMENTS, PLACES
+from fly.call.dispatch.dispatch_table import AT, MOST_ARGUMENTS, PLACES
 
 
 def _rows(part: str, body: str, step: int) -> str:

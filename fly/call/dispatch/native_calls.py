@@ -20,7 +20,7 @@ from fly_host.native.unavailable import NotCompiled, Unavailable
 from fly_run.launch import runtime
 from fly_trace.core import tracing
 
-from fly.call.dispatcher import Dispatcher, State
+from fly.call.dispatch.dispatcher import Dispatcher, State
 from fly.dependencies.function_parts import MISSING
 
 if TYPE_CHECKING:

@@ -29,8 +29,8 @@ from fly_host.native.builtin import builtin
 from fly_host.native.probing import check_python
 from fly_host.native.specialisation import Options
 
-from fly.call.dispatch_code import TEXT
-from fly.call.dispatch_table import (
+from fly.call.dispatch.dispatch_code import TEXT
+from fly.call.dispatch.dispatch_table import (
     AT,
     MOST_ARGUMENTS,
     MOST_CELLS,
