@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fly_cpu import conversions
-from fly_cpu.matrices import TYPES
+from fly_cpu.operations import conversions
+from fly_cpu.operations.matrices import TYPES
 
 # The registers that lanes hand over: 4 of A, 2 of B, by thread of the block.
 _REGISTERS = "@fly.registers = internal global [1024 x [8 x i32]] zeroinitializer, align 64\n"

@@ -12,7 +12,7 @@ import functools
 import re
 from collections.abc import Iterator
 
-from fly_cpu import asynchronous, conversions, matrix_copies, warp, warp_products
+from fly_cpu.operations import asynchronous, conversions, matrix_copies, warp, warp_products
 from fly_cpu.state import expanded
 
 _REGISTERS = {
