@@ -14,9 +14,9 @@ from fly_trace.control.carried_values import fields_of
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values.conversion import convert, scalar
-from fly_trace.values.math_functions import where
+from fly_trace.values.functions.math_functions import where
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_values import Vector
+from fly_trace.values.vector.vector_values import Vector
 
 
 def leaves(value: Any, what: str) -> list[Scalar | Vector]:

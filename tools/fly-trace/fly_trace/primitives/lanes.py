@@ -11,7 +11,7 @@ from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.gpu import lane_moves
 from fly_trace.values.conversion import scalar
-from fly_trace.values.vector_values import Vector
+from fly_trace.values.vector.vector_values import Vector
 
 WIDTHS = (1, 2, 4, 8, 16, 32)  # of logical waves
 

@@ -11,7 +11,7 @@ from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.memory.tensors import Tensor
 from fly_trace.primitives import exchange, threads
-from fly_trace.values.vectors import VectorType
+from fly_trace.values.vector.vectors import VectorType
 
 _WAYS = ("blocked", "striped", "vectorized", "transposed")
 _WIDEST = 16  # bytes of an access

@@ -21,8 +21,8 @@ from fly_trace.control.calls.python_calls import PythonCalls
 from fly_trace.control.discarded import TracedAgain
 from fly_trace.core import tracing
 from fly_trace.session.raised import raised
-from fly_trace.values import fast_math
 from fly_trace.values.dtypes import DType
+from fly_trace.values.functions import fast_math
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval
 

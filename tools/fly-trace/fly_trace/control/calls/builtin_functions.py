@@ -16,7 +16,7 @@ from fly_trace.core import rules, tracing
 from fly_trace.effects import user_code
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL, I32
-from fly_trace.values.math_functions import where
+from fly_trace.values.functions.math_functions import where
 from fly_trace.values.scalars import Scalar
 
 _EMPTY: Any = object()

@@ -18,7 +18,7 @@ from fly_trace.control.calls.sequences import both, either, less, neither
 from fly_trace.control.leaf_kinds import unify
 from fly_trace.control.mismatches import refuse_mismatch
 from fly_trace.values.conversion import convert
-from fly_trace.values.math_functions import where
+from fly_trace.values.functions.math_functions import where
 from fly_trace.values.scalars import Scalar
 
 SHORT = 8  # so many items are sorted by exchanges of neighbours

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.values import arithmetic, comparison, conversion, math_functions, promotion
+from fly_trace.values import arithmetic, comparison, conversion, promotion
 from fly_trace.values.arithmetic import BITS, PLAIN, SIGNS
 from fly_trace.values.dtypes import BOOL, DType
 from fly_trace.values.elementwise import PREDICATES, Elementwise
+from fly_trace.values.functions import math_functions
 from fly_trace.values.promotion import check_computes
 from fly_trace.values.rounding import converted
 from fly_trace.values.rounding import mode_of as rounding_of
 from fly_trace.values.scalars import Scalar
+from fly_trace.values.vector.vector_values import Vector
 from fly_trace.values.vector_shapes import Shape, broadcast, count, flat, vector_ir
-from fly_trace.values.vector_values import Vector
 
 if TYPE_CHECKING:
     from fly_trace.session.builder import Builder

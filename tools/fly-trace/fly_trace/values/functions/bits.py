@@ -8,7 +8,7 @@ from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values.arithmetic import common
 from fly_trace.values.conversion import checked, convert, scalar
-from fly_trace.values.math_functions import power
+from fly_trace.values.functions.math_functions import power
 from fly_trace.values.promotion import check_computes
 from fly_trace.values.scalars import Scalar
 

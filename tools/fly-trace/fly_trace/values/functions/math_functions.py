@@ -14,7 +14,7 @@ from fly_trace.values import integer_ops
 from fly_trace.values.arithmetic import binary, common, computed, refuse_host_float
 from fly_trace.values.conversion import checked, convert, scalar
 from fly_trace.values.dtypes import BOOL, F32, I32, I64, DType
-from fly_trace.values.fast_math import Flags, of_op
+from fly_trace.values.functions.fast_math import Flags, of_op
 from fly_trace.values.promotion import check_computes
 from fly_trace.values.scalars import Scalar
 

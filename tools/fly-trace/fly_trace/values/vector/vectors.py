@@ -13,9 +13,10 @@ from typing import Any
 
 from fly_common.record import record
 
-from fly_trace.values import operators, vector_arithmetic
+from fly_trace.values import operators
 from fly_trace.values.dtypes import DType
-from fly_trace.values.vector_values import Vector
+from fly_trace.values.vector import vector_arithmetic
+from fly_trace.values.vector.vector_values import Vector
 
 __all__ = [
     "ReductionOp",

@@ -14,7 +14,7 @@ from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values import conversion
 from fly_trace.values.dtypes import DType
-from fly_trace.values.fast_math import of_op
+from fly_trace.values.functions.fast_math import of_op
 from fly_trace.values.promotion import check_computes, default
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.vector_shapes import Shape, count, nested, selected, spread_places, vector_ir
