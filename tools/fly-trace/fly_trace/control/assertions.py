@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fly_trace.control import trees
+from fly_trace.control.carried import trees
 from fly_trace.control.runtime import assert_
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe

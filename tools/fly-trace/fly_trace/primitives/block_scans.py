@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fly_trace import expr as fx
-from fly_trace.control import trees
+from fly_trace.control.carried import trees
 from fly_trace.core import tracing
 from fly_trace.primitives import lanes, scans, threads
 from fly_trace.primitives.operations import Operation, checked, combined, identity

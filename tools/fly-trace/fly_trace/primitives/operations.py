@@ -10,7 +10,7 @@ from typing import Any
 from fly_common.quoting import quoted
 
 from fly_trace import expr as fx
-from fly_trace.control import trees
+from fly_trace.control.carried import trees
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values.dtypes import DType

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace import expr as fx
-from fly_trace.control import trees
+from fly_trace.control.carried import trees
 from fly_trace.primitives import lanes
 from fly_trace.primitives.operations import Operation, checked, combined, identity
 

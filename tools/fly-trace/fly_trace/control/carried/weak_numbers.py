@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 from fly_common.errors import InputError
 from fly_common.record import record
 
-from fly_trace.control.carried_values import Mismatch
-from fly_trace.control.discarded import TracedAgain
-from fly_trace.control.leaf_kinds import adopt, kind_of
+from fly_trace.control.carried.carried_values import Mismatch
+from fly_trace.control.carried.discarded import TracedAgain
+from fly_trace.control.carried.leaf_kinds import adopt, kind_of
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from fly_trace.control import carried_values
-from fly_trace.control.carried_values import Mismatch
-from fly_trace.control.leaf_kinds import LeafKind, kind_of, unify
-from fly_trace.control.mismatches import refuse_mismatch
+from fly_trace.control.carried import carried_values
+from fly_trace.control.carried.carried_values import Mismatch
+from fly_trace.control.carried.leaf_kinds import LeafKind, kind_of, unify
+from fly_trace.control.carried.mismatches import refuse_mismatch
 from fly_trace.core import tracing
 from fly_trace.rewrite.exits import STATE, VALUE
 from fly_trace.values.dtypes import BOOL

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 from fly_common.quoting import quoted
 
-from fly_trace.control import object_fields
+from fly_trace.control.carried import object_fields
 from fly_trace.core import rules, tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.core.tracing import describe

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.record import field, record, replace
 
-from fly_trace.control import carried_values, object_fields, weak_numbers
-from fly_trace.control.carried_values import MISSING, Fields, Held, plain
-from fly_trace.control.discarded import TracedAgain, discard
-from fly_trace.control.weak_numbers import OtherType, Types
+from fly_trace.control.carried import carried_values, object_fields, weak_numbers
+from fly_trace.control.carried.carried_values import MISSING, Fields, Held, plain
+from fly_trace.control.carried.discarded import TracedAgain, discard
+from fly_trace.control.carried.weak_numbers import OtherType, Types
 from fly_trace.core import tracing
 from fly_trace.effects.snapshots import Origin
 

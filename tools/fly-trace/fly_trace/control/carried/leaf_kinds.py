@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.record import record
 
-from fly_trace.control.carried_values import Mismatch, is_number
+from fly_trace.control.carried.carried_values import Mismatch, is_number
 from fly_trace.core import tracing
 from fly_trace.core.dialect_value import DialectValue
 from fly_trace.memory.pointers import Pointer

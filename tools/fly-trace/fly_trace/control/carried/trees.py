@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from fly_trace.control import object_fields
-from fly_trace.control.carried_values import fields_of
+from fly_trace.control.carried import object_fields
+from fly_trace.control.carried.carried_values import fields_of
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.values.conversion import convert, scalar

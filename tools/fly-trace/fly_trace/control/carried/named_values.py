@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.record import record
 
-from fly_trace.control import mismatches
-from fly_trace.control.carried_values import Mismatch, Undefined
+from fly_trace.control.carried import mismatches
+from fly_trace.control.carried.carried_values import Mismatch, Undefined
 from fly_trace.core import locations, tracing
 
 if TYPE_CHECKING:
     from fly_trace.control.branches import Thunk
-    from fly_trace.control.merging import Merging
+    from fly_trace.control.carried.merging import Merging
 
 
 @record

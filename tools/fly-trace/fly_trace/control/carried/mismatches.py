@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from fly_trace.control.carried_values import (
+from fly_trace.control.carried.carried_values import (
     MISSING,
     ConstantMismatch,
     Held,
