@@ -7,7 +7,8 @@ from typing import Any
 from fly_trace import expr as fx
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.primitives import bitonic, exchange, ordering, radix_sort, threads
+from fly_trace.primitives.blocks import exchange, threads
+from fly_trace.primitives.sorting import bitonic, ordering, radix_sort
 from fly_trace.values.conversion import scalar
 
 _WHAT = "fx.block.sort"

@@ -9,7 +9,9 @@ from fly_trace import expr as fx
 from fly_trace.control.carried import trees
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.primitives import exchange, lanes, ordering, threads
+from fly_trace.primitives.blocks import exchange, threads
+from fly_trace.primitives.sorting import ordering
+from fly_trace.primitives.waves import lanes
 from fly_trace.values.conversion import scalar
 
 _WHAT = "fx.warp.sort"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace import expr as fx
-from fly_trace.primitives import lanes, reductions, threads
-from fly_trace.primitives.operations import Operation, checked, combined
+from fly_trace.primitives.blocks import threads
+from fly_trace.primitives.waves import lanes, reductions
+from fly_trace.primitives.waves.operations import Operation, checked, combined
 
 _WHAT = "fx.block.reduce"
 # Blocks with 8 to 32 waves, a power of two: all lanes combine the waves' values in steps.

@@ -6,8 +6,8 @@ from typing import Any
 
 from fly_trace import expr as fx
 from fly_trace.control.carried import trees
-from fly_trace.primitives import lanes
-from fly_trace.primitives.operations import Operation, checked, combined
+from fly_trace.primitives.waves import lanes
+from fly_trace.primitives.waves.operations import Operation, checked, combined
 
 STEPS = (1, 2, 4, 8, 16)
 # Where groups of `step` lanes already have one value each, any lane of the other group will do.

@@ -6,8 +6,8 @@ from typing import Any
 
 from fly_trace import expr as fx
 from fly_trace.control.carried import trees
-from fly_trace.primitives import lanes
-from fly_trace.primitives.operations import Operation, checked, combined, identity
+from fly_trace.primitives.waves import lanes
+from fly_trace.primitives.waves.operations import Operation, checked, combined, identity
 
 _ROW = 16
 

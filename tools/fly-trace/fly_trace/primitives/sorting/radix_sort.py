@@ -7,7 +7,7 @@ from typing import Any
 
 from fly_trace import expr as fx
 from fly_trace.gpu import scratch
-from fly_trace.primitives import block_scans, exchange, threads
+from fly_trace.primitives.blocks import block_scans, exchange, threads
 
 DIGIT = 4  # bits
 _WORDS = 8  # of counters of a thread: 16 digits, two of them in each

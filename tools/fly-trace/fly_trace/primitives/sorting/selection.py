@@ -8,7 +8,8 @@ from fly_trace import expr as fx
 from fly_trace.control.carried import trees
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.primitives import bitonic, block_reductions, exchange, ordering, threads
+from fly_trace.primitives.blocks import block_reductions, exchange, threads
+from fly_trace.primitives.sorting import bitonic, ordering
 from fly_trace.values.conversion import scalar
 
 _WHAT = "fx.block.top_k"

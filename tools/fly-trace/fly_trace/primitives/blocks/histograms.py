@@ -7,7 +7,7 @@ from typing import Any
 from fly_trace import expr as fx
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
-from fly_trace.primitives import threads
+from fly_trace.primitives.blocks import threads
 
 
 def init_histogram(bins: int, *, barrier: bool = True) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from fly_trace import expr as fx
 from fly_trace.control.carried import trees
 from fly_trace.core import tracing
-from fly_trace.primitives import threads
+from fly_trace.primitives.blocks import threads
 
 
 def striped_to_blocked(items: list[Any], *, barrier: bool = True) -> list[Any]:

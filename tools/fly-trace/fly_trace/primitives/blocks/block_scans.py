@@ -8,8 +8,9 @@ from typing import Any
 from fly_trace import expr as fx
 from fly_trace.control.carried import trees
 from fly_trace.core import tracing
-from fly_trace.primitives import lanes, scans, threads
-from fly_trace.primitives.operations import Operation, checked, combined, identity
+from fly_trace.primitives.blocks import threads
+from fly_trace.primitives.waves import lanes, scans
+from fly_trace.primitives.waves.operations import Operation, checked, combined, identity
 
 Prefix = Callable[[Any], Any]
 

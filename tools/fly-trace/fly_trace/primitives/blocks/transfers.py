@@ -10,7 +10,7 @@ from fly_trace import expr as fx
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.memory.tensors import Tensor
-from fly_trace.primitives import exchange, threads
+from fly_trace.primitives.blocks import exchange, threads
 from fly_trace.values.vector.vectors import VectorType
 
 _WAYS = ("blocked", "striped", "vectorized", "transposed")
