@@ -361,10 +361,10 @@ def with_place(device: str, target: str, values: Iterable[Any]) -> str:
     """The device that is meant: the one that the first tensor in device memory is on, where
     `device` leaves that open."""
     # There is no such tensor before the module was imported that describes them.
-    if "fly_run.launch.device_arrays" not in sys.modules:
+    if "fly_run.launch.arrays.device_arrays" not in sys.modules:
         return device
     from fly_run.devices.registry import numbered
-    from fly_run.launch.device_arrays import some_place
+    from fly_run.launch.arrays.device_arrays import some_place
 
     place = some_place(values)
     return device if place is None else numbered(device, target, place[1])

@@ -111,7 +111,7 @@ def _copy(value: Any, view: Any) -> Any:
     if hasattr(value, "clone") and hasattr(value, "data_ptr"):
         return value.detach().clone()
     import numpy as np
-    from fly_run.launch.memory import span_of
+    from fly_run.launch.arrays.memory import span_of
 
     span = span_of(view)
     memory = np.empty(span.nbytes, np.uint8)
@@ -183,7 +183,7 @@ def _restorer(
     """What puts the tensors of `reset` back, in the memory that kernels see."""
     import numpy as np
     from fly_run.devices.protocol import TO_DEVICE
-    from fly_run.launch.memory import span_of
+    from fly_run.launch.arrays.memory import span_of
 
     steps: list[Callable[[], object]] = []
     for name in original.reset:

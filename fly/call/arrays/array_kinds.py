@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fly_common.errors import MissingError
 from fly_common.record import record
 from fly_numerics.element_types import ELEMENT_TYPES
-from fly_run.launch.arrays import NUMPY, Arrays
+from fly_run.launch.arrays.protocol import NUMPY, Arrays
 
 from fly.call.arrays.views import as_value, is_of_ml_dtypes
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @record
 class TorchArrays:
-    """torch's tensors on a device. See `fly_run.launch.arrays.Arrays`."""
+    """torch's tensors on a device. See `fly_run.launch.arrays.protocol.Arrays`."""
 
     device: Any = "cpu"
 

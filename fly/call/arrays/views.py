@@ -1,7 +1,7 @@
 """Views an application's arrays as NumPy arrays of the same memory, without a copy.
 
 Accepts NumPy arrays, torch tensors, and anything with `__array_interface__` or `__dlpack__`.
-Tensors on a GPU become descriptions of its memory (`fly_run.launch.device_arrays`).
+Tensors on a GPU become descriptions of its memory (`fly_run.launch.arrays.device_arrays`).
 torch is never imported: a tensor can only come from a process that has already imported it.
 """
 
@@ -165,7 +165,7 @@ def _of_torch(torch: Any, tensor: Any, name: str) -> Array:
 
 def _on_device(tensor: Any, dtype: str) -> Array:
     """A tensor of CUDA, or of HIP, which torch calls cuda too."""
-    from fly_run.launch.device_arrays import device_array
+    from fly_run.launch.arrays.device_arrays import device_array
 
     place, row = ("cuda", tensor.device.index), ELEMENT_TYPES[dtype]
     shape, strides = tuple(tensor.shape), tuple(tensor.stride())

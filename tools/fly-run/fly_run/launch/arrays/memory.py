@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from fly_common.errors import InputError
 
 from fly_run.devices.protocol import Device
-from fly_run.launch.staging import Staging
+from fly_run.launch.arrays.staging import Staging
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from fly_run.launch.device_arrays import Place
+    from fly_run.launch.arrays.device_arrays import Place
 
 
 class Span(NamedTuple):
@@ -50,9 +50,9 @@ def place_of(arrays: Mapping[str, np.ndarray]) -> Place | None:
     """Where a call's arrays are; None for host memory. InputError where they are in different
     places."""
     # No array is a device's before the module was imported that describes those.
-    if "fly_run.launch.device_arrays" not in sys.modules:
+    if "fly_run.launch.arrays.device_arrays" not in sys.modules:
         return None
-    from fly_run.launch.device_arrays import common_place
+    from fly_run.launch.arrays.device_arrays import common_place
 
     return common_place(arrays.items())
 
@@ -125,7 +125,7 @@ class Memory:
 
     def _there(self, name: str, span: Span) -> int:
         """The address of element zero of an array in device memory."""
-        from fly_run.launch.device_arrays import show
+        from fly_run.launch.arrays.device_arrays import show
 
         if span.place != self.device.place:
             assert span.place is not None

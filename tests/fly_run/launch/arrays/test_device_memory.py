@@ -14,10 +14,10 @@ from fly_host.readers.values import Extents
 from fly_run.devices.gpu.cuda import Cuda
 from fly_run.devices.gpu.device import Gpu
 from fly_run.emulator.machine import Emulator
-from fly_run.launch.device_arrays import device_array
+from fly_run.launch.arrays.device_arrays import device_array
+from fly_run.launch.arrays.memory import Memory, span_of
 from fly_run.launch.execution import run
 from fly_run.launch.launch import launch
-from fly_run.launch.memory import Memory, span_of
 from fly_run.launch.runtime import Opened
 from gpu_support.drivers import FakeGpu, Illegal, vadd
 from gpu_support.images import FakeImage, kernel

@@ -5,7 +5,7 @@ import struct
 
 import numpy as np
 import pytest
-from fly_run.launch import dtypes
+from fly_run.launch.arrays import dtypes
 from hypothesis import given
 from hypothesis import strategies as st
 

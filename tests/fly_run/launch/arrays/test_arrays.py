@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from fly_run.launch.arrays import NUMPY
+from fly_run.launch.arrays.protocol import NUMPY
 
 
 def test_an_allocation_has_room_for_padding():

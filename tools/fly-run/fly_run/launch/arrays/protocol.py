@@ -2,7 +2,7 @@
 
 A program's tensors are NumPy arrays of host memory to everything in here. What the caller sees of
 them is a matter of `Arrays`: NumPy's arrays themselves, or objects of another library that share
-their memory (`fly.call.torch_arrays`), which this package does not import.
+their memory (`fly.call.arrays.array_kinds`), which this package does not import.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from fly_common.errors import MissingError
 
-from fly_run.launch import dtypes
+from fly_run.launch.arrays import dtypes
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,7 +12,7 @@ from fly_host.program import Tensor
 from fly_host.readers.values import Extents
 from fly_host.refusals import describe
 
-from fly_run.launch import dtypes
+from fly_run.launch.arrays import dtypes
 
 if TYPE_CHECKING:
     import numpy as np
