@@ -11,7 +11,7 @@ import numpy as np
 
 from fly_run.emulator import state
 from fly_run.emulator.strict.dataflow import Place
-from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones
+from fly_run.emulator.strict.undefined.definedness import ALL_32, U64, WIDTHS, ones
 
 SHARED, PRIVATE = -1, -2  # origins that are not offsets in the wave state
 

@@ -13,14 +13,14 @@ import numpy as np
 
 from fly_run.emulator import state
 from fly_run.emulator.semantics.base.access import Access, Atomic
-from fly_run.emulator.strict import undefined_memory
 from fly_run.emulator.strict.accesses import Destination, Values
 from fly_run.emulator.strict.dataflow import M0, MATRIX_FORMS, Effect, Place
-from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, Bits, ones
-from fly_run.emulator.strict.definedness_rules import NONZERO, TABLES, rule_of
 from fly_run.emulator.strict.relative import BLOCK
-from fly_run.emulator.strict.shadow import Memory, Shadow, Use
-from fly_run.emulator.strict.undefined_moves import move_of
+from fly_run.emulator.strict.undefined import undefined_memory
+from fly_run.emulator.strict.undefined.definedness import ALL_32, U64, WIDTHS, Bits, ones
+from fly_run.emulator.strict.undefined.definedness_rules import NONZERO, TABLES, rule_of
+from fly_run.emulator.strict.undefined.shadow import Memory, Shadow, Use
+from fly_run.emulator.strict.undefined.undefined_moves import move_of
 
 
 def step(

@@ -8,8 +8,8 @@ import numpy as np
 from fly_run.emulator.semantics.base.access import Access, Atomic
 from fly_run.emulator.strict.accesses import Destination
 from fly_run.emulator.strict.dataflow import Effect, Place
-from fly_run.emulator.strict.definedness import U64
-from fly_run.emulator.strict.shadow import Memory, Shadow, Use
+from fly_run.emulator.strict.undefined.definedness import U64
+from fly_run.emulator.strict.undefined.shadow import Memory, Shadow, Use
 
 WIDE_STORE = 16  # bytes: a vector of three is stored as four, the last of which is padding
 

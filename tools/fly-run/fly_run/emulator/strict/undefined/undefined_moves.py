@@ -10,8 +10,8 @@ from fly_run.emulator import state
 from fly_run.emulator.semantics.vector.picking import BOUND, INACTIVE
 from fly_run.emulator.strict.accesses import Values
 from fly_run.emulator.strict.dataflow import Effect
-from fly_run.emulator.strict.definedness import ALL_32, U64, WIDTHS, ones
-from fly_run.emulator.strict.shadow import Shadow
+from fly_run.emulator.strict.undefined.definedness import ALL_32, U64, WIDTHS, ones
+from fly_run.emulator.strict.undefined.shadow import Shadow
 
 RELATIVE_READ = "fly_relative_read"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 
-from fly_run.emulator.strict.definedness import (
+from fly_run.emulator.strict.undefined.definedness import (
     LEFT,
     RIGHT,
     Rule,

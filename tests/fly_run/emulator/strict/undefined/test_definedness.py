@@ -13,10 +13,10 @@ from emulator_support.rows import KERNEL
 from fly_common.errors import Fault
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.base.access import Access, Atomic
-from fly_run.emulator.strict import definedness_rules
 from fly_run.emulator.strict.dataflow import MATRIX_FORMS
-from fly_run.emulator.strict.definedness import ones
-from fly_run.emulator.strict.undefined_moves import move_of
+from fly_run.emulator.strict.undefined import definedness_rules
+from fly_run.emulator.strict.undefined.definedness import ones
+from fly_run.emulator.strict.undefined.undefined_moves import move_of
 from oracle.scalar import salu
 from oracle.state.waves import DTYPES
 from oracle.vector import valu
