@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import fly_image
 from fly_backend.command import named_backend
 from fly_common import diagnostics, filter
+from fly_common.command_line.isolation import isolate
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_common.isolation import isolate
 from fly_host.program import Program
 from fly_image.image import Image
 from fly_plugin import active
