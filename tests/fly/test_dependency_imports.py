@@ -14,6 +14,8 @@ import pytest
 from fly.dependencies.hashing import dependency_hash
 
 COUNT = itertools.count()
+NUMBERS = "PACKAGE.numbers_of_mine"
+AS_N = f"def f():\n    import {NUMBERS} as n"
 
 
 @pytest.fixture
@@ -49,7 +51,8 @@ def numbers(package) -> types.ModuleType:
         "def f():\n    from .numbers_of_mine import ONE\n    return ONE",
         "def f():\n    import PACKAGE.numbers_of_mine as n\n    return n.ONE",
         "def f():\n    import PACKAGE.numbers_of_mine\n    return PACKAGE.numbers_of_mine.ONE",
-        "def f():\n    def g():\n        from .numbers_of_mine import ONE as n\n        return n\n    return g()",
+        "def f():\n    def g():\n        from .numbers_of_mine import ONE as n\n        return n\n"
+        "    return g()",
     ],
 )  # fmt: skip
 def test_what_is_imported_is_followed(package, body: str):
@@ -85,17 +88,16 @@ def test_a_module_of_a_known_name_in_a_package(package):
 @pytest.mark.parametrize(
     ("body", "what"),
     [
-        ("def f():\n    import PACKAGE.numbers_of_mine as n\n    return n", "PACKAGE.numbers_of_mine"),
-        ("def f():\n    import PACKAGE.numbers_of_mine as n\n    return vars(n)['ONE']",
-         "PACKAGE.numbers_of_mine"),
-        ("def f():\n    import PACKAGE.numbers_of_mine as n\n    n.ONE = 2", "PACKAGE.numbers_of_mine"),
+        (f"{AS_N}\n    return n", NUMBERS),
+        (f"{AS_N}\n    return vars(n)['ONE']", NUMBERS),
+        (f"{AS_N}\n    n.ONE = 2", NUMBERS),
         ("def f():\n    from . import numbers_of_mine as n\n    return n.ONE", "."),
         ("def f():\n    from PACKAGE import numbers_of_mine as n\n    return n.ONE", "PACKAGE"),
         ("def f():\n    from .numbers_of_mine import THREE\n    return THREE", ".numbers_of_mine"),
         ("def f():\n    from .nothing import ONE\n    return ONE", ".nothing"),
-        ("def f():\n    import not_there_at_all\n    return not_there_at_all.x", "not_there_at_all"),
-        ("def f(x):\n    import PACKAGE.math as n\n    if x:\n        import PACKAGE.numbers_of_mine as n\n"
-         "    return n.ONE", "PACKAGE.math"),
+        ("def f():\n    import not_there\n    return not_there.x", "not_there"),
+        ("def f(x):\n    import PACKAGE.math as n\n    if x:\n"
+         "        import PACKAGE.numbers_of_mine as n\n    return n.ONE", "PACKAGE.math"),
     ],
 )  # fmt: skip
 def test_what_cannot_be_followed(package, body: str, what: str):

@@ -12,8 +12,7 @@ from fly_host.program import Program, Scalar, Stream, Tensor
 from fly_host.refusals import describe
 from fly_image.image import KernelInterface
 
-from fly_run.launch import dtypes
-from fly_run.launch import launch
+from fly_run.launch import dtypes, launch
 from fly_run.launch.launch import Lds
 from fly_run.launch.parameters import check_names
 from fly_run.launch.tensors import check_array, check_symbols
