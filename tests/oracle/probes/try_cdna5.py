@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from oracle.probes.loaded import ALL, SOME
 from oracle.probes.probe import Probe
 from oracle.probes.try_vector import REGISTERS, mixtures
 from oracle.vector import cdna5_valu
@@ -77,6 +78,8 @@ def _brain() -> list[Probe]:
         positive = any(part in name for part in ("log", "sqrt", "rsq"))
         turns = "sin" in name or "cos" in name
         kinds = ("brainturn16" if turns else "tamebrain16",)
+        if positive:  # NaN of negative numbers
+            probes.append(Probe(f"{name}_e64 v8, v2", ("oddbrain16",), "2bf16"))
         for source in ("|v2|",) if positive else ("v2", "-v2", "-|v2|", "s24"):
             probes.append(Probe(f"{name}_e64 v8, {source}", kinds))
             if not turns:
@@ -127,6 +130,9 @@ def _look_ups() -> list[Probe]:
         for text in texts:
             for back in _backs(count) if count > 2 else ((),):
                 lines = (f"{name} {target}, {text}", *back)
+                if count > 2:  # what inactive lanes keep is seen too
+                    old = (f"v_mov_b32 v{40 + k}, v8" for k in range(count))
+                    lines = (ALL, *old, SOME, *lines[:1], ALL, *back)
                 probes.append(Probe("\n  ".join(lines), ("64", "64", "64"), about=name))
     return probes
 
