@@ -11,6 +11,7 @@ from oracle.vector import cdna5_valu
 
 SMALL = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}
 # Kinds of operands whose results are not NaN.
+SPECIAL = ("oddbrain16", "tiebrain16", "edgebrain16")
 TAME = {"f32": "finite32", "f16": "finite16", "bf16": "ragged16"}
 
 
@@ -98,7 +99,7 @@ def _brain() -> list[Probe]:
             text = f"{name} v8, {', '.join(REGISTERS[32][:count])}{form}"
             probes += [Probe(text, (kind,) * count) for kind in ("ragged16", "tamebrain16")]
             # Infinities, NaN, sums and products of 2^128 and more, and those in the middle.
-            probes += [Probe(text, (k,) * count, "2bf16") for k in ("oddbrain16", "tiebrain16")]
+            probes += [Probe(text, (k,) * count, "2bf16") for k in SPECIAL]
         probes.append(
             Probe(f"{name} v8, s24, {', '.join(REGISTERS[32][1:count])}", ("ragged16",) * count)
         )

@@ -66,6 +66,10 @@ def _loads(family: str, scaled: bool, modifier: str) -> Iterator[Probe]:
             place = _address(("s4", "s5"), OPERANDS, size, stride, scaled)
             load = f"{about} {{}}, v16, s[36:37] offset:4{modifier}"
             yield _probe("64", *place, *loaded(size, load, WAIT), about=about)
+        # Rows of sixteen lanes that follow each other, four accesses or 64 bytes apart.
+        apart = ("v_lshrrev_b32 v17, 8, v14", f"v_lshl_add_u32 v16, v17, {2 if scaled else 6}, v16")
+        place = (*_address(("s4", "s5"), OPERANDS, size, size, scaled), *apart)
+        yield _probe("64", *place, *loaded(size, load, WAIT), about=about)
 
 
 def _stores(family: str, scaled: bool, modifier: str) -> Iterator[Probe]:

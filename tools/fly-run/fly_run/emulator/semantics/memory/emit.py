@@ -66,7 +66,9 @@ def emit_memory(operation: Operation, name: str) -> Handler:
         if operation.form != "buffer":
             _collect(handler, operation.form, variant, detail.size, mask)
         _resolve(handler, operation.form, detail.size, WRITES | ALIGNED)
-        handler.for_some_lanes(mask, lambda lane: atomic_lane(handler, detail, lane, operation.form))
+        handler.for_some_lanes(
+            mask, lambda lane: atomic_lane(handler, detail, lane, operation.form)
+        )
     handler.branch(done)
     handler.block(done)
     handler.next()
