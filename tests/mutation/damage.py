@@ -15,14 +15,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fly_run.emulator import state
-from fly_run.emulator.semantics.base.operation import SHORT, SHORT_KINDS, TO_EXEC
+from fly_run.emulator.semantics.base.emit import Handler
 
 from mutation import unseen
 from mutation.frame import shared
 from mutation.ir_text import CALL, Line, parsed, split, type_of, value_of
 
 KINDS = ("operands", "mask", "constant")
-ENDS_OF_SHORT = (SHORT, TO_EXEC, *(f".{kind}" for kind in SHORT_KINDS))
 
 
 @dataclass(frozen=True)
@@ -105,7 +104,7 @@ def mutants(operation: str, handler: str, text: str) -> list[Mutant]:
     lines = parsed(text)
     outside = shared(lines)
     result = []
-    short = handler.endswith(ENDS_OF_SHORT)
+    short = Handler(handler).lanes < state.LANES
     for kind, number, changed in _changes(lines, short):
         if number in outside:
             continue
@@ -118,7 +117,7 @@ def mutants(operation: str, handler: str, text: str) -> list[Mutant]:
 
 
 def _changes(lines: list[Line], short: bool) -> Iterator[tuple[str, int, str]]:
-    """Yields (kind, line number, replacement). `short`: only waves of 32 lanes run them."""
+    """Yields (kind, line number, replacement). `short`: only waves of 32 lanes run the handler."""
     slots = sorted(
         {
             int(match[1])
@@ -130,7 +129,7 @@ def _changes(lines: list[Line], short: bool) -> Iterator[tuple[str, int, str]]:
     masks = _masks(lines)
     offsets = _operand_offsets(lines)
     conditions = _conditions(lines)
-    deciding, without_sign = unseen.deciding(lines), unseen.without_sign(lines)
+    deciding, without_sign = unseen.deciding(lines), unseen.without_sign(lines, short)
     sign_masks = unseen.sign_masks(lines)
     last_lanes = unseen.last_lanes(lines) if short else set()
     for line in lines:

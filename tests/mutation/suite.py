@@ -24,10 +24,17 @@ FILES = (
     *("test_engine_[!l]*.py", "test_oracle_kernels.py", "test_oracle_folding.py"),
     *("test_matrix_*.py", "test_launch.py", "test_observe.py", "test_oracle_wmma.py"),
     *("test_measure.py", "test_strict.py", "test_stats.py", "test_trace.py"),
-    *("test_access_bounds.py", "test_shortcuts.py", "test_measured_sums.py", "test_dot_forms.py"),
+    *(
+        "test_access_bounds.py",
+        "test_shortcuts.py",
+        "test_fused_runs.py",
+        "test_measured_sums.py",
+        "test_dot_forms.py",
+    ),
     *("test_half_overflow.py", "test_copies_to_lds.py", "test_tensor_moves.py"),
     *("test_strict_copies.py", "test_lds_barriers.py", "test_strict_clusters.py"),
     *("test_inactive_addresses.py", "test_rdna_registers.py", "test_vgpr_msb.py"),
+    *("test_quick_buffers.py", "test_clamp.py", "test_waits_and_prefetches.py"),
 )
 # Time limit in seconds for the tests of a handler, of which only the quickest run: a child that
 # detects nothing must finish long before its own limit.
