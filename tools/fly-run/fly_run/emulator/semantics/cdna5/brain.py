@@ -54,10 +54,9 @@ def rounded(total: Value) -> Value:
     back = single.convert("fpext", "double")
     halfway = (bits & 0xFFFF).compare("eq", TIE)
     f = total.function
-    larger = f.intrinsic("llvm.fabs", back).compare("ogt", f.intrinsic("llvm.fabs", total))
-    moved = larger.select(bits - 1, bits + 1)
-    inexact = back.compare("one", total)
-    bits = (halfway & inexact).select(moved, bits)
+    found, wanted = (f.intrinsic("llvm.fabs", one) for one in (back, total))
+    bits = (halfway & found.compare("ogt", wanted)).select(bits - 1, bits)
+    bits = (halfway & found.compare("olt", wanted)).select(bits + 1, bits)
     return to_bfloat(bits.bits("float"))
 
 

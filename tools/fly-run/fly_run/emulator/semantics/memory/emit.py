@@ -66,7 +66,9 @@ def emit_memory(operation: Operation, name: str) -> Handler:
         if operation.form != "buffer":
             _collect(handler, operation.form, variant, detail.size, mask)
         _resolve(handler, operation.form, detail.size, WRITES | ALIGNED)
-        handler.for_lanes(mask, lambda lane: atomic_lane(handler, detail, lane, operation.form))
+        handler.for_some_lanes(
+            mask, lambda lane: atomic_lane(handler, detail, lane, operation.form)
+        )
     handler.branch(done)
     handler.block(done)
     handler.next()
@@ -93,7 +95,7 @@ def _listed(h: Handler, form: str, variant: str, access: Access, mask: Value) ->
     if access.dwords > 1:
         h.over_chunks(CHUNK, put)
     else:
-        h.for_lanes(mask, one)
+        h.for_some_lanes(mask, one)
 
 
 def _low_and_high(h: Handler, form: str, variant: str) -> tuple[Value, Value | None]:
@@ -288,7 +290,7 @@ def _within_lds(h: Handler, variant: str, access: Access, mask: Value) -> str:
     if access.dwords > 1:
         h.over_chunks(CHUNK, put)
     else:
-        h.for_lanes(mask, one)
+        h.for_some_lanes(mask, one)
     return slow
 
 

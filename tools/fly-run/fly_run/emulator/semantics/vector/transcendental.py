@@ -26,7 +26,7 @@ def operations() -> Iterator[Operation]:
         yield valu(f"v_{name}_f16", "half = half", _in_double(body), chunk=CHUNK)
     # gfx1250
     yield valu("v_tanh_f32", "float = float", _in_double(tanh), chunk=CHUNK)
-    yield valu("v_tanh_f16", "half = half", _in_double(tanh), chunk=CHUNK)
+    yield valu("v_tanh_f16", "half = half", _in_double(tanh), chunk=CHUNK, keeps_high=True)
     for name in ("exp", "log"):
         # Low-precision versions, on hardware that still has them.
         body = _in_double(FUNCTIONS[name])
