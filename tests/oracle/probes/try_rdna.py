@@ -18,7 +18,7 @@ from oracle.probes.try_cdna5 import alone
 from oracle.probes.try_cdna5_memory import addresses
 from oracle.probes.try_memory import ALL, SOME, buffers, memory, scalar_loads
 from oracle.probes.try_raw_buffers import raw_buffers
-from oracle.probes.try_rdna_more import atomics, short_floats, two_scalars
+from oracle.probes.try_rdna_more import atomics, short_floats, transposed, two_scalars
 from oracle.probes.try_rdna_rare import rare
 from oracle.probes.try_small import dots
 from oracle.probes.try_spaces import buffer_atomics, buffer_stores, flat
@@ -441,6 +441,7 @@ FAMILIES = {
     "scalars": scalars,
     "memory": _memory,
     "atomics": atomics,
+    "transposed": transposed,
     "scalar_loads": _narrow,
     "buffers": _buffers,
     "flat": _flat,

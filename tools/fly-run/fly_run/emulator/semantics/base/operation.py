@@ -49,6 +49,7 @@ class Operation:
     kinds: tuple[str, ...] = ()
     # Waves of 32 lanes have handlers of their own besides; so has a VALU operation with masks.
     short: bool = False
+    only_short: bool = False  # all waves of its targets have 32 lanes
     to_exec: bool = False  # waves of 32 lanes have a handler whose i32 result is EXEC
     detail: Any = None  # specific to this form's emitter and encoder
 
