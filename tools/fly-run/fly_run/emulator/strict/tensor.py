@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fly_run.emulator.lowering.cdna5_memory import GROUPS
+from fly_run.emulator.lowering.cdna5.memory import GROUPS
 from fly_run.emulator.lowering.steps import Step
 from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES, TENSOR, TILE
 from fly_run.emulator.strict.accesses import Values

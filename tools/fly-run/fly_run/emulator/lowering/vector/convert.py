@@ -16,10 +16,10 @@ import re
 from collections.abc import Callable, Iterator
 
 from fly_run.emulator.isa.instruction import Immediate, Operand, Register
-from fly_run.emulator.lowering import dpp
 from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Source, modifiers, plain
-from fly_run.emulator.lowering.vector import lower_valu
+from fly_run.emulator.lowering.vector import dpp
+from fly_run.emulator.lowering.vector.single import lower_valu
 from fly_run.emulator.state import ROW
 
 WIDTHS = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Name, Operand, Register
-from fly_run.emulator.lowering.memory import (
+from fly_run.emulator.lowering.memory.accesses import (
     CACHE,
     SCALED,
     global_access,

@@ -21,8 +21,8 @@ from typing import NamedTuple
 
 from fly_run.emulator.isa.instruction import Immediate, Operand, Register
 from fly_run.emulator.isa.matrix import LANES, NARROW, SCALED, Shape
-from fly_run.emulator.lowering import matrix
-from fly_run.emulator.lowering.matrix import Matrix
+from fly_run.emulator.lowering.matrix import mfma
+from fly_run.emulator.lowering.matrix.mfma import Matrix
 from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.steps import Lowering, modifiers
 from fly_run.emulator.semantics.base.operation import Operation
@@ -72,22 +72,22 @@ def lower_narrow(lowering: Lowering, operation: Operation) -> None:
         ]
     d = lowering.row_source(target, parts * shape.results)
     results = parts * shape.results
-    c, constant = matrix.addend_of(lowering, shape, last, results, False)
+    c, constant = mfma.addend_of(lowering, shape, last, results, False)
     if constant and any(signs):
         raise Unsupported("a constant C with a sign modifier")
     aside = lowering.temporary(results)
     moved = lowering.temporary()
-    matrix.with_own_control(lowering)
+    mfma.with_own_control(lowering)
     if not constant:
         negate, absolute = signs
         for number in range(results):
             at = number * ROW
             keep = 0x7FFF_FFFF if absolute else 0xFFFF_FFFF
-            matrix.change_bits(lowering, aside + at, c + at, (1 << 31) if negate else 0, keep)
+            mfma.change_bits(lowering, aside + at, c + at, (1 << 31) if negate else 0, keep)
     for half in range(parts):
         a, b = operands
         a = a._replace(row=a.row + half * a.registers * ROW)
-        matrix.unpack_both(lowering, shape, a, b)
+        mfma.unpack_both(lowering, shape, a, b)
         for number, one in enumerate(given):
             if one is None:
                 continue
@@ -95,11 +95,11 @@ def lower_narrow(lowering: Lowering, operation: Operation) -> None:
             lane = one.lane + ROWS * half if number == 0 and tall else one.lane
             _apply(lowering, shape, one._replace(lane=lane), number, flavour, moved)
         own = half * shape.results * ROW
-        matrix.multiply_add(lowering, shape, aside + own, c if constant else aside + own, constant)
+        mfma.multiply_add(lowering, shape, aside + own, c if constant else aside + own, constant)
     for number in range(results):
         at = number * ROW
-        matrix.change_bits(lowering, d + at, aside + at, 0)
-    matrix.with_own_control(lowering, ends=True)
+        mfma.change_bits(lowering, d + at, aside + at, 0)
+    mfma.with_own_control(lowering, ends=True)
 
 
 def _format(found: Mapping[str, object], which: str) -> str:
@@ -172,12 +172,12 @@ def _apply(
             scales.row + word * ROW,
             lowering.registers.constants.row(places),
         )
-        start = word * BLOCKS * scales.block * matrix.step_of(shape)
+        start = word * BLOCKS * scales.block * mfma.step_of(shape)
         lowering.add(
             f"fly_matrix_scale.{flavour}",
             moved,
-            matrix.PLACES[number] + start,
-            lowering.word(matrix.step_of(shape)).offset,
+            mfma.PLACES[number] + start,
+            lowering.word(mfma.step_of(shape)).offset,
             immediate=scales.block,
             extra=scales.form,
         )

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from fly_run.emulator.isa.instruction import Immediate, Operand
 from fly_run.emulator.isa.matrix import LANES, Shape
-from fly_run.emulator.lowering import matrix, wmma_scaled
-from fly_run.emulator.lowering.matrix import Matrix
+from fly_run.emulator.lowering.matrix import mfma, wmma_scaled
+from fly_run.emulator.lowering.matrix.mfma import Matrix
 from fly_run.emulator.lowering.registers import MASK_32, Unsupported, short_constant_bits
 from fly_run.emulator.lowering.steps import Lowering, modifiers
 from fly_run.emulator.semantics.base.operation import Operation
@@ -56,11 +56,11 @@ def lower_wmma(lowering: Lowering, operation: Operation, encoding: str) -> None:
     if shape.sparse:
         a = _dense(lowering, summed, first, forms[0], last, found, aside)
     else:
-        a = matrix.matrix_of(lowering, summed, first, forms[0])
-    b = matrix.matrix_of(lowering, summed, second, forms[1])
+        a = mfma.matrix_of(lowering, summed, first, forms[0])
+    b = mfma.matrix_of(lowering, summed, second, forms[1])
     addend = target if shape.sparse else last
-    matrix.with_own_control(lowering)
-    matrix.unpack_both(lowering, summed, a._replace(flip=flips[0]), b._replace(flip=flips[1]))
+    mfma.with_own_control(lowering)
+    mfma.unpack_both(lowering, summed, a._replace(flip=flips[0]), b._replace(flip=flips[1]))
     signs = (low[2], high[2])
     if shape.result in ("f16", "bf16"):
         upper = _three(found, "op_sel")[2]
@@ -69,7 +69,7 @@ def lower_wmma(lowering: Lowering, operation: Operation, encoding: str) -> None:
         _sum_saturating(lowering, summed, target, addend, aside)
     else:
         _sum(lowering, summed, target, addend, signs if not whole else (0, 0))
-    matrix.with_own_control(lowering, ends=True)
+    mfma.with_own_control(lowering, ends=True)
 
 
 def _three(found: Mapping[str, object], name: str) -> tuple[int, int, int]:
@@ -118,7 +118,7 @@ def _sum(
 ) -> None:
     """Adds C with its `signs`: (negated, absolute)."""
     d = lowering.row_source(target, shape.results)
-    c, constant = matrix.addend_of(lowering, shape, addend, shape.results, False)
+    c, constant = mfma.addend_of(lowering, shape, addend, shape.results, False)
     overlaps = c != d and abs(c - d) < shape.results * ROW
     if constant and any(signs):
         raise Unsupported("a constant C with a sign modifier")
@@ -128,13 +128,13 @@ def _sum(
             at = number * ROW
             _with_sign(lowering, d + at, c + at, signs)
         c = d
-    matrix.multiply_add(lowering, shape, d, c, constant)
+    mfma.multiply_add(lowering, shape, d, c, constant)
 
 
 def _with_sign(lowering: Lowering, target: int, source: int, signs: tuple[int, int]) -> None:
     negate, absolute = signs
     keep = MASK_32 ^ SIGN if absolute else MASK_32
-    matrix.change_bits(lowering, target, source, SIGN if negate else 0, keep)
+    mfma.change_bits(lowering, target, source, SIGN if negate else 0, keep)
 
 
 def _sum_short(
@@ -171,7 +171,7 @@ def _sum_short(
         lowering.add(f"fly_matrix_widen_{shape.result}", row, source + at + shift // 8)
         if any(signs):
             _with_sign(lowering, row, row, signs)
-    matrix.multiply_add(lowering, summed, aside, aside, False)
+    mfma.multiply_add(lowering, summed, aside, aside, False)
     for number, (at, shift) in enumerate(places):
         name = f"fly_matrix_narrow_{shape.result}"
         lowering.add(name, d + at, aside + number * ROW, immediate=shift)
@@ -188,7 +188,7 @@ def _sum_float_to_short(
     aside: int,
 ) -> None:
     """Handles C of f32 and D of bf16 (gfx1250): the f32 sum is rounded at the end."""
-    c, constant = matrix.addend_of(lowering, summed, addend, shape.results, False)
+    c, constant = mfma.addend_of(lowering, summed, addend, shape.results, False)
     if constant and any(signs):
         raise Unsupported("a constant C with a sign modifier")
     if not constant:
@@ -196,7 +196,7 @@ def _sum_float_to_short(
             at = number * ROW
             _with_sign(lowering, aside + at, c + at, signs)
         c = aside
-    matrix.multiply_add(lowering, summed, aside, c, constant)
+    mfma.multiply_add(lowering, summed, aside, c, constant)
     for number, (at, shift) in enumerate(places):
         name = f"fly_matrix_narrow_{shape.result}"
         lowering.add(name, d + at, aside + number * ROW, immediate=shift)
@@ -207,13 +207,13 @@ def _sum_saturating(
 ) -> None:
     """The sum of the products never overflows i32; C is added, saturating, at the end."""
     d = lowering.row_source(target, shape.results)
-    c, constant = matrix.addend_of(lowering, shape, addend, shape.results, False)
-    zero, _ = matrix.addend_of(lowering, shape, Immediate(0), shape.results, False)
-    matrix.multiply_add(lowering, shape, aside, zero, True)
+    c, constant = mfma.addend_of(lowering, shape, addend, shape.results, False)
+    zero, _ = mfma.addend_of(lowering, shape, Immediate(0), shape.results, False)
+    mfma.multiply_add(lowering, shape, aside, zero, True)
     for number in range(shape.results):
         at = number * ROW
         addend_row = c if constant else c + at
         lowering.add("fly_matrix_add_saturating", aside + at, addend_row)
     for number in range(shape.results):
         at = number * ROW
-        matrix.change_bits(lowering, d + at, aside + at, 0)
+        mfma.change_bits(lowering, d + at, aside + at, 0)

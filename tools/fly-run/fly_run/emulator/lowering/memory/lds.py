@@ -7,8 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from fly_run.emulator.lowering import dpp
-from fly_run.emulator.lowering.memory import (
+from fly_run.emulator.lowering.memory.accesses import (
     CACHE,
     buffer_access,
     global_access,
@@ -18,6 +17,7 @@ from fly_run.emulator.lowering.memory import (
 )
 from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Source, modifiers
+from fly_run.emulator.lowering.vector import dpp
 from fly_run.emulator.semantics.base.access import Access
 from fly_run.emulator.state import ROW
 

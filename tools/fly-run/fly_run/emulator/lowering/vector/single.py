@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 
 from fly_run.emulator.isa.instruction import Immediate, Operand, Register
-from fly_run.emulator.lowering import dpp
 from fly_run.emulator.lowering.registers import Unsupported, constant_bits, short_constant_bits
 from fly_run.emulator.lowering.steps import (
     FLOATS,
@@ -17,6 +16,7 @@ from fly_run.emulator.lowering.steps import (
     modifiers,
     plain,
 )
+from fly_run.emulator.lowering.vector import dpp
 from fly_run.emulator.semantics.base.operation import Operation
 
 # The modifiers that each encoding may have. `bitop3` is really an operand.

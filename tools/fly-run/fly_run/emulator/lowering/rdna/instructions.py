@@ -11,11 +11,21 @@ from dataclasses import replace
 
 from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Immediate, Instruction, Name, Register
-from fly_run.emulator.lowering import dpp, matrix, rdna_memory, relative, scalar
+from fly_run.emulator.lowering import scalar
+from fly_run.emulator.lowering.matrix import mfma
+from fly_run.emulator.lowering.rdna import memory as rdna_memory
+from fly_run.emulator.lowering.rdna import relative
 from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
 from fly_run.emulator.lowering.scalar import CLUSTER_REGISTER, HARDWARE_REGISTER
 from fly_run.emulator.lowering.steps import EXEC, VCC, Lowering, Source, Step, modifiers, plain
-from fly_run.emulator.lowering.vector import clamp_float, is_high, lower_valu, op_sel, source_of
+from fly_run.emulator.lowering.vector import dpp
+from fly_run.emulator.lowering.vector.single import (
+    clamp_float,
+    is_high,
+    lower_valu,
+    op_sel,
+    source_of,
+)
 from fly_run.emulator.semantics.vector.picking import BOUND, INACTIVE
 
 Lower = Callable[[Instruction], list[Step]]
@@ -259,8 +269,11 @@ def _permute_rows(lowering: Lowering, name: str, encoding: str) -> None:
 
 def _swap_halves(lowering: Lowering, name: str, encoding: str) -> None:
     """v_permlane64: swaps the halves of a wave of 64 lanes; does nothing in a wave of 32."""
-    if lowering.registers.wave_size != 32:
-        raise Unsupported("a wave of 64 lanes")
+    if lowering.registers.wave_size == 32:
+        return
+    modifiers(lowering)
+    rows = [lowering.row_source(operand, 1) for operand in lowering.operands(2)]
+    lowering.add(name, *rows)
 
 
 def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:
@@ -268,9 +281,9 @@ def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:
     operation = lowering.table.get(name)
     if operation is None:
         raise Unsupported("")
-    matrix.with_own_control(lowering)
+    mfma.with_own_control(lowering)
     lower_valu(lowering, operation, encoding)
-    matrix.with_own_control(lowering, ends=True)
+    mfma.with_own_control(lowering, ends=True)
 
 
 def _dot_to_half(lowering: Lowering, name: str, encoding: str) -> None:
@@ -281,7 +294,7 @@ def _dot_to_half(lowering: Lowering, name: str, encoding: str) -> None:
     selects = op_sel(modifiers(lowering, "op_sel", *known), 3, packed=False)
     target, *operands = lowering.operands(4)
     operation = lowering.table[name]
-    matrix.with_own_control(lowering)
+    mfma.with_own_control(lowering)
     sources = []
     for number, (operand, element) in enumerate(zip(operands, operation.inputs, strict=True)):
         if number == 2 and isinstance(operand, Immediate) and not operand.literal:
@@ -306,7 +319,7 @@ def _dot_to_half(lowering: Lowering, name: str, encoding: str) -> None:
     lowering.valu("fly_insert", (row,), Source("v", result), lowering.word(start), mask)
     if encoding == "dpp":
         lowering.add("fly_restore_exec")
-    matrix.with_own_control(lowering, ends=True)
+    mfma.with_own_control(lowering, ends=True)
 
 
 def _swap_short(lowering: Lowering, name: str, encoding: str) -> None:

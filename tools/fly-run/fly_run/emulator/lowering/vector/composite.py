@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from fly_run.emulator import state
 from fly_run.emulator.isa.instruction import Immediate, Operand, Register
-from fly_run.emulator.lowering import convert
 from fly_run.emulator.lowering.registers import Unsupported, short_constant_bits
 from fly_run.emulator.lowering.steps import Lowering, Source, modifiers, part, plain
-from fly_run.emulator.lowering.vector import clamp_float, lower_valu, op_sel
+from fly_run.emulator.lowering.vector import convert
+from fly_run.emulator.lowering.vector.single import clamp_float, lower_valu, op_sel
 
 
 def _compare_and_set(lowering: Lowering, name: str, encoding: str) -> None:

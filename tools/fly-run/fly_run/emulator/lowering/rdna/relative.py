@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fly_run.emulator.isa.instruction import Immediate, Operand, Register
-from fly_run.emulator.lowering import dpp
 from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.scalar import general_scalars
 from fly_run.emulator.lowering.steps import Lowering, Source, modifiers
+from fly_run.emulator.lowering.vector import dpp
 from fly_run.emulator.semantics.rdna.relative import SOURCE, TARGET, WHOLE, Field
 from fly_run.emulator.state import SGPR
 
