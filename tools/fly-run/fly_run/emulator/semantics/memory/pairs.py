@@ -7,8 +7,14 @@ from collections.abc import Callable, Sequence
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import CHUNK
-from fly_run.emulator.semantics.base.emit import LANES, Handler, load_row, store_row
-from fly_run.emulator.semantics.memory.chunks import Dword, fetch_chunk, pointer
+from fly_run.emulator.semantics.base.emit import Handler, load_row, store_row
+from fly_run.emulator.semantics.memory.chunks import (
+    Dword,
+    RowLoad,
+    by_rows,
+    fetch_chunk,
+    pointer,
+)
 from fly_run.emulator.semantics.memory.transfer import (
     every_active,
     first_lane,
@@ -80,6 +86,11 @@ def _by_chunks(h: Handler, mask: Value, done: str, slow: str) -> None:
     h.block(inside)
     base = h.wave.at(state.LDS_BASE).load("ptr")
 
+    def move_rows(load: RowLoad, heads: list[Value]) -> None:
+        results = [h.operand(number) for number in (0, 1)]
+        _move_rows(h, base, results, [h.immediate(), h.extra().zext("i64")], load, heads)
+
+    by_rows(h, rows, mask, done, move_rows)
     dwords = [_dword(base, h.operand(number), offset) for number, offset in enumerate(offsets)]
 
     def fetch(first: Value, lanes: Value) -> None:
@@ -177,7 +188,11 @@ def _chunks_of_pairs(h: Handler, mask: Value, end: Value, done: str, slow: str) 
     h.branch_if(good, inside, slow)
     h.block(inside)
     base = h.wave.at(state.LDS_BASE).load("ptr")
-    _rows_of_pairs(h, mask, end, done, base)
+
+    def move_rows(load: RowLoad, heads: list[Value]) -> None:
+        _over_pairs(h, end, lambda rows, offsets: _move_rows(h, base, rows, offsets, load, heads))
+
+    by_rows(h, rows, mask, done, move_rows)
 
     def each(move: Callable[[Sequence[Dword]], None]) -> None:
         def pair(rows: list[Value], offsets: list[Value]) -> None:
@@ -192,41 +207,19 @@ def _chunks_of_pairs(h: Handler, mask: Value, end: Value, done: str, slow: str) 
     h.branch(done)
 
 
-def _rows_of_pairs(h: Handler, mask: Value, end: Value, done: str, base: Value) -> None:
-    """All lanes are active, and those of each 16 have one address, or all have consecutive ones, as
-    tiles of 16 columns have; falls through for others."""
-    address, firsts = h.operand(2), range(0, h.lanes, CHUNK)
-    rows = load_row(address, h.constant("i64", 0), h.lanes)
-    order = ", ".join(f"i32 {first}" for first in firsts for _ in range(CHUNK))
-    text = (
-        f"shufflevector {rows.type} {rows.name}, {rows.type} poison, <{h.lanes} x i32> <{order}>"
-    )
-    heads = h.value("i32", h.lanes, text)
-    steps = h.vector("i32", (4 * (lane % CHUNK) for lane in range(h.lanes)))
-    whole = mask.compare("eq", (1 << h.lanes) - 1 if h.lanes < LANES else -1)
-
-    def one(place: Value) -> Value:
-        return place.load("i32", align=1).splat(CHUNK)
-
-    def run(place: Value) -> Value:
-        return place.load("i32", CHUNK, align=1)
-
-    for wanted, load in ((heads, one), (heads + steps, run)):
-        fits = whole & every_active(rows.compare("eq", wanted), mask)
-        quick, after = shortcut(h), f"after{h.fresh()}"
-        h.branch_if(fits, quick, after)
-        h.block(quick)
-        starts = [address.at(4 * first).load("i32").sext("i64") for first in firsts]
-
-        def move(rows: list[Value], offsets: list[Value], load=load, starts=starts) -> None:
-            for row, offset in zip(rows, offsets, strict=True):
-                for first, start in zip(firsts, starts, strict=True):
-                    value = load(base.at(start + offset))
-                    store_row(row, h.constant("i64", first), value, None)
-
-        _over_pairs(h, end, move)
-        h.branch(done)
-        h.block(after)
+def _move_rows(
+    h: Handler,
+    base: Value,
+    rows: list[Value],
+    offsets: list[Value],
+    load: RowLoad,
+    heads: list[Value],
+) -> None:
+    """Loads results by `by_rows`, with these offsets to the addresses."""
+    for row, offset in zip(rows, offsets, strict=True):
+        for number, head in enumerate(heads):
+            value = load(base.at(head.sext("i64") + offset))
+            store_row(row, h.constant("i64", number * CHUNK), value, None)
 
 
 def _dword(base: Value, row: Value, offset: Value) -> Dword:
