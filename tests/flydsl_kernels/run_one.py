@@ -64,8 +64,8 @@ def watch_ours() -> None:
     from fly_trace.session import trace
 
     import fly.flydsl.install  # noqa: F401
-    from fly.call import compile_reports
     from fly.call.compiled import Compiled
+    from fly.call.reports import compile_reports
 
     for holder, name, stage in (
         (trace, "trace_function", "traces"),

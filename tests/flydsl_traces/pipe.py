@@ -35,7 +35,7 @@ def compiled(module: Path, target: str) -> str:
     told = module.with_suffix(".json")
     if told.exists():
         return json.loads(told.read_text())["stage"]
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     commands = (
         [tool("fly-opt-py"), "--target", target],

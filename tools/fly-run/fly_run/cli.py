@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fly_backend.command import backend_option
 from fly_common import filter
-from fly_common.command import Command
+from fly_common.command_line.command import Command
 from fly_plugin import with_plugins
 
 TYPE_CHECKING = False

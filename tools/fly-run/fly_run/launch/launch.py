@@ -15,9 +15,9 @@ from fly_image.image import POINTER, SHARED, VALUE, Argument, Image
 
 from fly_run.devices.protocol import Device, Module
 from fly_run.launch import runtime
+from fly_run.launch.arrays.memory import Memory, place_of, span_of
 from fly_run.launch.completed import Ran, launch_packed
 from fly_run.launch.limits import check_launch
-from fly_run.launch.memory import Memory, place_of, span_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted, shortened
 
-from fly_run.launch import dtypes
+from fly_run.launch.arrays import dtypes
 
 if TYPE_CHECKING:
     import numpy as np

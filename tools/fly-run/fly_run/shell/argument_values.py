@@ -12,10 +12,11 @@ from fly_host.program import Program, Scalar, Stream, Tensor
 from fly_host.refusals import describe
 from fly_image.image import KernelInterface
 
-from fly_run.launch import dtypes, launch
+from fly_run.launch import launch
+from fly_run.launch.arrays import dtypes
+from fly_run.launch.arrays.tensors import check_array, check_symbols
 from fly_run.launch.launch import Lds
 from fly_run.launch.parameters import check_names
-from fly_run.launch.tensors import check_array, check_symbols
 from fly_run.shell import npy
 from fly_run.shell.argument_text import (
     Address,

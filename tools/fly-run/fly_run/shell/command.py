@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import fly_image
 from fly_backend.command import named_backend
 from fly_common import diagnostics, filter
+from fly_common.command_line.isolation import isolate
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_common.isolation import isolate
 from fly_host.program import Program
 from fly_image.image import Image
 from fly_plugin import active
@@ -334,7 +334,7 @@ def _run(
 
 
 def _with_margins(call: Call, device: Any, held: argument_values.Given) -> Any:
-    from fly_run.launch.memory import span_of
+    from fly_run.launch.arrays.memory import span_of
     from fly_run.shell import placement
 
     if not hasattr(device, "adopt_within"):

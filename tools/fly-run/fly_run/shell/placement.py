@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fly_run.devices.protocol import Device
-from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.arrays.memory import Memory, span_of
 
 if TYPE_CHECKING:
     import numpy as np
