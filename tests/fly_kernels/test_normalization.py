@@ -228,6 +228,7 @@ def test_eight_bits_of_numpy(target):
 
 def test_strict(strict, target):
     test_layer_norm(target, (2, 70), torch.float16)
+    test_residuals(target, (2, 1026), torch.bfloat16)
 
 
 DIFFERENTIABLE = [

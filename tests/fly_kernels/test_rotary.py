@@ -10,8 +10,9 @@ import torch
 from fly_common.errors import UsageError
 
 from fly.kernels import rotary_and_cache, rotary_embedding
+from fly.kernels.attention import rotary, rotation
 from fly.kernels.attention.rotary_cache import rotate_and_cache
-from fly.kernels.attention.rotation import Rotation
+from fly.kernels.attention.rotation import Rotation, width_for
 from fly_kernels.judging import gradients, judge, tensor
 
 HALF, BRAIN, FLOAT = torch.float16, torch.bfloat16, torch.float32
@@ -70,7 +71,7 @@ def test_strides(target):
         judge(rotary_embedding(x, *turns), lambda *a: rotated(*a, False), x, *turns)
 
 
-def cache_arguments(tokens, heads, kv_heads, d, page, dtype, *, integers=torch.int64):
+def cache_arguments(tokens, heads, kv_heads, d, page, dtype, *, integers=torch.int64, pairs=None):
     """All arguments of rotary_and_cache: two tokens are not stored."""
     shapes = (tokens, heads, d), (tokens, kv_heads, d), (tokens, kv_heads, d)
     rows = [tensor(seed, shape, dtype) for seed, shape in enumerate(shapes)]
@@ -80,7 +81,8 @@ def cache_arguments(tokens, heads, kv_heads, d, page, dtype, *, integers=torch.i
     positions = torch.randint(0, 50, (tokens,), generator=random, dtype=integers)
     slots = torch.randperm(pages * page, generator=random)[:tokens].to(integers)
     slots[1:3] = -1
-    return [*rows, *angles(50, d // 2, FLOAT), positions, *caches, slots]
+    turns = angles(50, d // 2 if pairs is None else pairs, FLOAT)
+    return [*rows, *turns, positions, *caches, slots]
 
 
 def cached(q, k, v, cos, sin, positions, k_cache, v_cache, slots, interleaved):
@@ -119,18 +121,70 @@ def test_caches(target, case, interleaved):
     judge(found, lambda *own: tuple(cached(*own, interleaved)), *exact)
 
 
+WIDTH_CASES = [
+    ((5, 2, 1, 64, 16, HALF), None),
+    ((3, 3, 2, 48, 4, BRAIN), 16),  # elements behind the pairs, and threads behind the heads
+    ((2, 20, 5, 80, 3, FLOAT), 8),  # several blocks of q
+    ((7, 1, 1, 256, 5, HALF), 0),
+    ((3, 40, 8, 128, 16, BRAIN), 64),
+]
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+@pytest.mark.parametrize("interleaved", [False, True])
+@pytest.mark.parametrize(("case", "pairs"), WIDTH_CASES, ids=str)
+def test_pairs_of_a_thread(target, monkeypatch, case, pairs, interleaved, width):
+    """Few tokens have one a thread, and many eight."""
+    monkeypatch.setattr(rotary, "width_for", lambda _: width)
+    own = cache_arguments(*case, pairs=pairs)
+    exact = [one.clone() for one in own]
+    results = rotary_and_cache(*own, interleaved)
+    found = own[6], own[7], *results
+    judge(found, lambda *own: tuple(cached(*own, interleaved)), *exact)
+
+
+def widths_taken(monkeypatch) -> list[int]:
+    """The widths of later calls."""
+    taken = []
+
+    def launch(*given):
+        taken.append(given[9].width)
+        return rotate_and_cache(*given)
+
+    monkeypatch.setattr(rotary, "rotate_and_cache", launch)
+    return taken
+
+
+def test_many_tokens_have_eight_pairs_a_thread(target, monkeypatch):
+    """Each call chooses, also one that torch compiled for any number of tokens."""
+    assert [width_for(2**19), width_for(2**19 + 1)] == [1, 8]
+    monkeypatch.setattr(rotation, "HELD", 5 * 4 * 32 // 2)  # the threads of five tokens
+    taken = widths_taken(monkeypatch)
+    calls = rotary_and_cache, torch.compile(rotary_and_cache.torch, fullgraph=True, dynamic=True)
+    for call in calls:
+        for tokens in (5, 6, 4):
+            own = cache_arguments(tokens, 2, 1, 32, 3, HALF)
+            exact = [one.clone() for one in own]
+            made = call(*own)
+            judge((own[6], own[7], *made), lambda *own: tuple(cached(*own, False)), *exact)
+    assert taken == 2 * [1, 8, 1]
+
+
 @pytest.mark.parametrize("integers", [torch.int64, torch.int32])
 def test_places_that_are_counted_in_64_bits(target, integers):
     """As in caches with 2^32 rows, which have no room here."""
-    own = cache_arguments(7, 2, 1, 32, 3, HALF, integers=integers)
-    exact = [one.clone() for one in own]
-    made = rotate_and_cache(*own, Rotation(32, 16, False), 64, wide=True)
-    judge((own[6], own[7], *made), lambda *own: tuple(cached(*own, False)), *exact)
+    for width in (1, 8):
+        own = cache_arguments(7, 2, 1, 32, 3, HALF, integers=integers)
+        exact = [one.clone() for one in own]
+        made = rotate_and_cache(*own, Rotation(32, 16, False, width), 64, wide=True)
+        judge((own[6], own[7], *made), lambda *own: tuple(cached(*own, False)), *exact)
 
 
-def test_strict(strict, target):
+def test_strict(strict, target, monkeypatch):
     test_forward_and_backward(target, (2, 3, 32), 8, HALF, True)
-    test_caches(target, (3, 2, 1, 32, 2, HALF), False)
+    for width in (1, 8):
+        test_pairs_of_a_thread(target, monkeypatch, (3, 5, 2, 48, 2, HALF), 16, False, width)
+        test_pairs_of_a_thread(target, monkeypatch, (2, 2, 1, 32, 2, BRAIN), 16, True, width)
 
 
 def test_numpy(target):

@@ -105,6 +105,27 @@ def test_a_choice_is_for_rows_up_to_its_width(monkeypatch):
     assert measured.__wrapped__("other", "sm_90a", 2048) is None
 
 
+COLUMNS = [1, 7, 96, 512, 2048, 3000, 4096, 4104, 8192, 16384, 32768, 40000]
+
+
+@pytest.mark.parametrize("columns", COLUMNS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_a_kernel_with_other_numbers_of_threads(monkeypatch, columns, dtype):
+    """Only where it is said to have them."""
+    x = torch.zeros(2, columns, dtype=dtype)
+    for target in ("gfx942", "gfx950", "gfx1201", "sm_90a"):
+        monkeypatch.setenv("FLY_TARGET", target)
+        usual, own = plan(x), plan(x, kernel="add_layer_norm")
+        if target not in row_plans.OTHERS:
+            assert own == usual
+            continue
+        assert own.threads % 64 == 0
+        assert own.fits == (own.tile >= columns) == (columns <= 32768)
+        assert own.threads >= usual.threads
+        most = 8 if columns <= 4096 else 16 if columns <= 8192 else 32
+        assert own.vector * own.vectors <= most
+
+
 def test_a_choice_is_left_for_rows_that_are_not_aligned(monkeypatch):
     monkeypatch.setattr(row_plans, "measured", lambda *_: Choice(64, 2, 2, 4))
     x = torch.zeros(4, 1032, dtype=torch.bfloat16)
