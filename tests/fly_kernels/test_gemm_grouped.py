@@ -91,7 +91,7 @@ def test_each_group_has_its_own_matrix(target):
     assert torch.equal(made[:, 0], 16 * torch.arange(1.0, 5.0).repeat_interleave(sizes).half())
 
 
-@pytest.mark.parametrize(("experts", "k"), [(8, 8), (12, 4), (300, 4)])
+@pytest.mark.parametrize(("experts", "k"), [(8, 8), (12, 4), (300, 4), (70, 40)])
 def test_routes_of_equal_and_infinite_logits(target, experts, k):
     inf, nan = float("inf"), float("nan")
     logits = torch.full((4, experts), -inf)
@@ -128,6 +128,9 @@ ROUTED = [
     (2, 256, 8),
     (3, 16, 9),
     (2, 300, 2),
+    (3, 100, 40),
+    (2, 1000, 1000),
+    (2, 1023, 33),
 ]
 
 
@@ -263,6 +266,14 @@ X, CHOICES = np.zeros((4, 5), np.float32), np.zeros(4, np.int32)
         (
             lambda: group_products(np.zeros((3, 4)), np.zeros((2, 4)), np.zeros(3, np.int32)),
             "a and b are M × K and M × N of one type, not float64 (3, 4), float64 (2, 4)",
+        ),
+        (
+            lambda: grouped_matmul(np.zeros((3, 4)), np.zeros((2, 4, 5)), np.zeros(2, np.int64)),
+            "offsets is of int64, and must be of int32",
+        ),
+        (
+            lambda: group_products(np.zeros((3, 4)), np.zeros((3, 4)), np.zeros(2, np.int64)),
+            "offsets is of int64, and must be of int32",
         ),
         (lambda: moe_route(np.zeros((3, 4), "f4"), 5), "k is 5 and logits have shape (3, 4)"),
         (lambda: moe_sort(np.zeros(3, np.int32), 0), "there are 0 experts"),
