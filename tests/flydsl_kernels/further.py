@@ -207,7 +207,7 @@ case("a16wmix gemm2 int4 gfx950 persistent", GEMM2, target="gfx950", kind="int4"
 case("mxfp_moe gemm1 a4w4 1 token", mxfp.GEMM1, target="gfx950", tokens=1, rows=32, width=768)(
     mxfp.gemm1
 )
-case("mxfp_moe gemm2 flat 32 rows", mxfp.GEMM2, target="gfx950", tokens=11, rows=32, flat=True)(
+case("mxfp_moe gemm2 flat, 11 tokens", mxfp.GEMM2, target="gfx950", tokens=11, rows=128, flat=True)(
     mxfp.gemm2
 )
 CONV = "conv/conv3d_implicit.py"
@@ -226,7 +226,7 @@ case("mega_moe scale sort 128", mega.QUANT, target="gfx950", tokens=50, columns=
 case("gemm_a8w4 257x128x1024 four buffers", cdna5.FILE, target="gfx1250",
      size=(257, 128, 1024, 64, 128, 256, 2, 2, 4))(cdna5.mx_scaled)  # fmt: skip
 case("gemm_a8w4 16x512x256 cluster of columns", cdna5.FILE, target="gfx1250",
-     size=(16, 512, 256, 16, 128, 128, 1, 4, 2), cluster=(1, 4), kind="f16")(
+     size=(16, 512, 256, 32, 128, 128, 1, 4, 2), cluster=(1, 4), kind="f16")(
     cdna5.mx_scaled
 )  # fmt: skip
 case("gemm_a8w8 1x128x384", cdna5.FILE8, target="gfx1250",
