@@ -1,8 +1,8 @@
 """The chain starts the programs of later stages while the first one works."""
 
 import pytest
-from fly_common import process
-from fly_common.llvm_worker import client
+from fly_common.programs import process
+from fly_common.programs.llvm_worker import client
 from fly_link.backends.amd import in_process
 
 import fly
@@ -81,7 +81,7 @@ def test_what_the_store_has_starts_nothing(started):
 
 
 def test_the_code_is_that_of_the_pipe(started, monkeypatch):
-    from fly_common import prefetch
+    from fly_common.programs import prefetch
 
     made = one.compile(target="gfx942")
     monkeypatch.setattr(prefetch.Programs, "start", lambda self, commands: None)

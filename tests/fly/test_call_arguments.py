@@ -8,11 +8,11 @@ from fly_common.errors import UsageError
 from fly_trace.signatures.signature import Constant
 
 import fly.expr as fx
-from fly.call import arrays
-from fly.call.annotated_array import from_dlpack
 from fly.call.arguments import Reader, read
-from fly.call.arrays import as_array, as_value, is_array, is_numpy_scalar
-from fly.call.dispatcher import ANY
+from fly.call.arrays import views as arrays
+from fly.call.arrays.annotated_array import from_dlpack
+from fly.call.arrays.views import as_array, as_value, is_array, is_numpy_scalar
+from fly.call.dispatch.dispatcher import ANY
 
 A2 = np.zeros((4, 6), np.float32)
 

@@ -12,8 +12,8 @@ from fly_common.errors import Fault, InputError
 
 import fly
 import fly.expr as fx
-from fly.call import compile_reports
 from fly.call.compiled import Compiled
+from fly.call.reports import compile_reports
 from fly.chains import messages
 from fly.chains.chain import run
 

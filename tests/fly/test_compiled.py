@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from fly_common.errors import Fault, InputError, Place, UsageError
 
-from fly.call import fault_lines
 from fly.call.compiled import Compiled
+from fly.call.reports import fault_lines
 from fly.chains.chain import Chain
 from fly.chains.stage import Stage
 

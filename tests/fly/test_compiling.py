@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fly_common import toolchain
+from fly_common.command_line.options import KEYWORDS
 from fly_common.errors import UsageError
-from fly_common.options import KEYWORDS
+from fly_common.programs import toolchain
 from fly_store.store import default_store
 from fly_trace.session.decorators import HostFunction
 

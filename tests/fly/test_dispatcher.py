@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from fly.call import dispatcher as dispatchers
-from fly.call.dispatcher import ANY, Dispatcher, Rules, State
+from fly.call.dispatch import dispatcher as dispatchers
+from fly.call.dispatch.dispatcher import ANY, Dispatcher, Rules, State
 
 MISSING = object()
 

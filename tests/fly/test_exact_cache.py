@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
 from fly_common.errors import InputError
+from fly_common.programs import toolchain
 
 import fly
 

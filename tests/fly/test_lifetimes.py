@@ -7,7 +7,8 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from fly_run.launch import machine, memory
+from fly_run.launch import machine
+from fly_run.launch.arrays import memory
 
 import fly
 import fly.expr as fx

@@ -6,7 +6,7 @@ from fly_common.errors import InputError, UsageError
 
 import fly
 import fly.expr as fx
-from fly.call.annotated_array import from_dlpack
+from fly.call.arrays.annotated_array import from_dlpack
 
 
 @fly.kernel

@@ -7,8 +7,8 @@ import numpy as np
 
 import fly
 import fly.expr as fx
-from fly.call.array_kinds import ML_DTYPES
-from fly.call.arrays import view
+from fly.call.arrays.array_kinds import ML_DTYPES
+from fly.call.arrays.views import view
 
 
 @fly.kernel

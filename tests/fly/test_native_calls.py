@@ -15,11 +15,12 @@ from fly_common.errors import Fault, FlyError, InputError
 from fly_host.native.unavailable import Unavailable
 from fly_trace.session.load import load_file as load
 
-from fly.call import dispatcher, known_calls, native_calls
 from fly.call import function as calling
-from fly.call.dispatch_table import AT
-from fly.call.dispatcher import Dispatcher
-from fly.call.native_calls import NativeCalls, _namespace
+from fly.call import known_calls
+from fly.call.dispatch import dispatcher, native_calls
+from fly.call.dispatch.dispatch_table import AT
+from fly.call.dispatch.dispatcher import Dispatcher
+from fly.call.dispatch.native_calls import NativeCalls, _namespace
 from fly.dependencies.function_parts import MISSING
 from fly.dependencies.hashing import DependencyHash
 
@@ -255,7 +256,7 @@ def test_attributes_of_functions_are_looked_at(made, slow):
 
 
 def test_the_dispatcher_sees_each_change_of_a_dictionary():
-    from fly.call.dispatcher import Dispatcher, State
+    from fly.call.dispatch.dispatcher import Dispatcher, State
 
     class Holder:
         pass
@@ -702,7 +703,7 @@ def test_a_python_that_keeps_attributes_of_classes_elsewhere(monkeypatch):
     assert _namespace(Some)["value"] == 1
     for found in ({}, [1]):
         monkeypatch.setattr(
-            "fly.call.native_calls.gc.get_referents", lambda _, found=found: [found]
+            "fly.call.dispatch.native_calls.gc.get_referents", lambda _, found=found: [found]
         )
         with pytest.raises(Unavailable, match="elsewhere"):
             _namespace(Some)

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
-from fly_common.llvm_worker import client
+from fly_common.programs.llvm_worker import client
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_trace.session.load import load_file
 
 from fly.chains.chain import Chain, chain, results

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from fly_common import toolchain
 from fly_common.errors import InputError, MissingError, UsageError
+from fly_common.programs import toolchain
 from fly_store import identity
 from fly_store.store import Store, default_store
 

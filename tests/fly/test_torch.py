@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 import torch
 from fly_common.errors import MissingError, UsageError
-from fly_run.launch.arrays import NUMPY
+from fly_run.launch.arrays.protocol import NUMPY
 
-from fly.call.array_kinds import TORCH, arrays_for
-from fly.call.arrays import is_array, view
+from fly.call.arrays.array_kinds import TORCH, arrays_for
+from fly.call.arrays.views import is_array, view
 
 TYPES = {
     torch.float16: "f16",

@@ -25,8 +25,8 @@ from gpu_support.prototypes import HIP
 
 import fly
 import fly.expr as fx
-from fly.call.array_kinds import TORCH, TorchArrays, arrays_for
-from fly.call.arrays import as_value
+from fly.call.arrays.array_kinds import TORCH, TorchArrays, arrays_for
+from fly.call.arrays.views import as_value
 
 
 class OnGpu(torch.Tensor):

@@ -325,7 +325,8 @@ def test_fake_results_have_the_layouts_of_real_ones(operators, schemas):
 @pytest.mark.parametrize("way", ["plain", "transposed", "strided", "empty"])
 def test_arrays_that_stand_in_for_fake_tensors(dtype, way):
     """They have a tensor's type, rank and contiguity."""
-    from fly.call import arguments, arrays
+    from fly.call import arguments
+    from fly.call.arrays import views as arrays
     from fly.torch.operators import _stand_in
 
     tensor = torch.zeros((4, 6, 8), dtype=dtype)

@@ -6,8 +6,8 @@ import os
 
 import numpy as np
 import pytest
+from fly_common.command_line.options import KEYWORDS
 from fly_common.errors import InputError, UsageError
-from fly_common.options import KEYWORDS
 
 import fly
 from fly.chains import tuning

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_common import toolchain
 from fly_common.errors import Fault, UsageError
+from fly_common.programs import toolchain
 
 import fly
 import fly.expr as fx

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from fly_common.errors import InputError
-from fly_trace.control import in_place
+from fly_trace.control.carried import in_place
 
 sys.path.insert(0, str(Path(__file__).parent))
 from trace_helpers import trace_source

@@ -16,8 +16,9 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from fly_common import paths, process, toolchain
+from fly_common import paths
 from fly_common.errors import FlyError, MissingError, UsageError
+from fly_common.programs import process, toolchain
 from fly_store import built_library, identity
 
 MODULES = 2  # the number of llc processes that run in parallel
