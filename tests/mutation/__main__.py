@@ -107,7 +107,7 @@ def main() -> int:
                 jury = judges.Judges(prepared, tests)
                 found.append(_judged(made, jury, known, wanted.jobs, say))
 
-        suite.within(known, judge, wanted.tests)
+        suite.within(known, judge, frozenset(wanted.targets.split(",")), wanted.tests)
     if not found:
         say("no mutant was tried")
         return 2
@@ -133,7 +133,11 @@ def _judged(
     names = [*(m.handler for m in made.mutants), *made.controls]
     others = [address for path in made.libraries for address in building.addresses(path)]
     trials = [(name, known[name], other) for name, other in zip(names, others, strict=True)]
-    results = judges.verdicts(jury, trials, jobs, say)
+
+    def describe(number: int) -> str:
+        return report.survivor(made.mutants[number]) if number < len(made.mutants) else ""
+
+    results = judges.verdicts(jury, trials, jobs, say, describe)
     count = len(made.mutants)
     controls = zip(made.controls, results[count:], strict=True)
     noticed = [f"{name} (by {report.way(r)})" for name, r in controls if r]

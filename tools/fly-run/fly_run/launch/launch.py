@@ -37,6 +37,13 @@ class Lds:
         return f"lds:{self.nbytes}"
 
 
+@dataclass(frozen=True)
+class Address:
+    """An array whose address is the value of an argument of 8 bytes."""
+
+    array: np.ndarray
+
+
 class KernelCall(NamedTuple):
     """A launch of one kernel. The addresses of `arrays`, by name, go to the offsets `pointers` of
     the packed arguments."""
@@ -142,6 +149,11 @@ def bind_arguments(
                 raise InputError(f"{what}: expected an array")
             pointers.append((argument.offset, name))
             arrays[name] = value
+        elif argument.kind == VALUE and isinstance(value, Address):
+            if argument.size != 8:
+                raise InputError(f"{what}: an address has 8 bytes")
+            pointers.append((argument.offset, name))
+            arrays[name] = value.array
         elif argument.kind == VALUE:
             content = _by_value(what, argument, value)
         else:

@@ -8,6 +8,7 @@ from itertools import product
 
 import numpy as np
 import pytest
+from emulator_support import frame
 from emulator_support.engine import TARGETS, assemble, compile_opencl, launch
 from emulator_support.rows import KERNEL
 from fly_common.errors import Fault
@@ -208,3 +209,36 @@ def test_the_register_that_was_never_written_is_named(body: str, register: str, 
         run(f"{body}\n{STORE}")
     told = f"`{register}`, which was never written, determines a stored value of lane {lane};"
     assert told in caught.value.message
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201", "gfx1250"])
+@pytest.mark.parametrize(
+    "control",
+    ["row_shr:1 row_mask:0xf bank_mask:0xf bound_ctrl:1", "dpp8:[7,0,1,2,3,4,5,6]"],
+)
+def test_dpp_with_fi_reads_undefined_values_of_lanes_that_are_off(
+    target: str, control: str
+) -> None:
+    """Lanes 0, 2, … of v2 are defined; only the others, which read those, are stored to."""
+    body = f"""s_load_b64 s[2:3], s[0:1], 0x0
+        v_and_b32 v20, 0x3ff, v0
+        v_lshlrev_b32 v20, 2, v20
+        s_mov_b32 exec_lo, 0x55555555
+        v_mov_b32 v2, 7
+        s_mov_b32 exec_lo, 0xaaaaaaaa
+        v_mov_b32_dpp v1, v{{}} {control}{{}}
+        {"s_waitcnt lgkmcnt(0)" if target == "gfx1100" else "s_wait_kmcnt 0"}
+        global_store_b32 v20, v1, s[2:3]
+        s_endpgm"""
+
+    def stored(register: int, more: str) -> list[int]:
+        text = frame.kernel(target, body.format(register, more), vgprs=32)
+        output = np.zeros(32, "i4")
+        launch(assemble(text, target), [output], 1, 32, strict=True)
+        return list(output[:4])
+
+    assert stored(2, " fi:1") == [0, 7, 0, 7]
+    assert stored(5, "") == [0] * 4  # zero is read in place of a lane that is off
+    told = "`v5`, which was never written, determines a stored value of lane 1;"
+    with pytest.raises(Fault, match=re.escape(told)):
+        stored(5, " fi:1")

@@ -16,7 +16,7 @@ _TABLES = (
     *("scalar.alu", "scalar.float", "scalar.flow"),
     *("vector.integer", "vector.wide_integer", "vector.byte_operations", "vector.address"),
     *("vector.clamped", "vector.float"),
-    *("vector.min_max", "vector.rare"),
+    *("vector.min_max", "vector.rare", "vector.product_sums"),
     *("vector.division", "vector.transcendental", "vector.convert", "vector.convert_small"),
     *("vector.vopc", "vector.packed"),
     *("rdna.operations", "rdna.relative", "rdna.blocks"),

@@ -15,6 +15,7 @@ from fly_run.emulator.lowering.registers import Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Source, modifiers, plain
 from fly_run.emulator.lowering.vector import convert, dpp
 from fly_run.emulator.lowering.vector.single import is_high
+from fly_run.emulator.semantics.cdna5 import brain
 from fly_run.emulator.state import LANES, ROW
 
 Lower = Callable[[Lowering, str, str], None]
@@ -29,6 +30,7 @@ _NOISY_BYTE = re.compile(r"v_cvt_sr_(fp8|bf8)_f16")
 _NOISY_PAIR = re.compile(r"v_cvt_sr_pk_(f16|bf16)_f32")
 _LOOKUP = re.compile(r"v_perm_pk16_b(4|6|8)_u4")
 HALF_WAVE = 16
+BRAIN = frozenset(operation.name for operation in brain.operations())  # bf16, which ignores MODE
 
 
 def expansion(name: str) -> Lower | None:

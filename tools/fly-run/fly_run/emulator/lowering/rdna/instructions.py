@@ -269,8 +269,11 @@ def _permute_rows(lowering: Lowering, name: str, encoding: str) -> None:
 
 def _swap_halves(lowering: Lowering, name: str, encoding: str) -> None:
     """v_permlane64: swaps the halves of a wave of 64 lanes; does nothing in a wave of 32."""
-    if lowering.registers.wave_size != 32:
-        raise Unsupported("a wave of 64 lanes")
+    if lowering.registers.wave_size == 32:
+        return
+    modifiers(lowering)
+    rows = [lowering.row_source(operand, 1) for operand in lowering.operands(2)]
+    lowering.add(name, *rows)
 
 
 def _dot_of_floats(lowering: Lowering, name: str, encoding: str) -> None:

@@ -1,5 +1,5 @@
-"""Lowers memory instructions that only gfx11 and gfx12 have: addresses of the lane's number, and
-blocks of registers (RDNA4 ISA manual, 11.1.2 and 11.5)."""
+"""Lowers memory instructions that only gfx11 and gfx12 have: addresses of the lane's number, blocks
+of registers, and transposed loads (RDNA4 ISA manual, 11.1.2, 11.5 and 11.6.2)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from fly_run.emulator.isa.instruction import Register
 from fly_run.emulator.lowering.memory.accesses import (
     CACHE,
     add_access,
+    global_access,
     global_place,
     is_off,
     offset_of,
@@ -80,6 +81,25 @@ def _aside(lowering: Lowering, vector: object, address: int) -> int:
     return copied
 
 
+def _transposed(size: int, width: int) -> Callable[[Lowering, str, str], None]:
+    """gfx12's global_load_tr: a load of `size` bytes a lane, transposed as elements of `width`
+    bits (`cdna5.transposed`). In waves of 64 lanes a lane gets half as much: no source tells of
+    which elements."""
+
+    def run(lowering: Lowering, name: str, encoding: str) -> None:
+        if lowering.registers.wave_size != state.LANES // 2:
+            raise Unsupported("waves of 64 lanes")
+        found = modifiers(lowering, "offset", *CACHE)
+        target, *address = lowering.instruction.operands
+        registers = size // 4
+        result, aside = lowering.row_source(target, registers), lowering.temporary(registers)
+        operation = lowering.table[f"global_load_dwordx{registers}"]
+        global_access(lowering, operation, aside, tuple(address), 0, offset_of(found))
+        lowering.add(f"fly_transpose_columns_b{width}", result, aside)
+
+    return run
+
+
 EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
     **{f"global_{kind}_addtid_b32": _by_lane(kind) for kind in ("load", "store")},
     **{
@@ -87,4 +107,6 @@ EXPANSIONS: dict[str, Callable[[Lowering, str, str], None]] = {
         for space in ("global", "scratch")
         for kind in ("load", "store")
     },
+    "global_load_tr_b128": _transposed(16, 16),
+    "global_load_tr_b64": _transposed(8, 8),
 }

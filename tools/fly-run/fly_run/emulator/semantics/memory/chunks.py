@@ -56,9 +56,12 @@ def pointer(base: Value, index: Value) -> Value:
     return base.function.value("ptr", index.lanes, text)
 
 
+Each = Callable[[Callable[[Sequence[Dword]], None]], None]
+
+
 def fetch_chunk(
     h: Handler,
-    dwords: Sequence[Dword],
+    dwords: Sequence[Dword] | Each,
     index: Value,
     first: Value,
     lanes: Value,
@@ -67,7 +70,8 @@ def fetch_chunk(
 ) -> None:
     """Loads a chunk's dwords from the places of each lane's `index`, which have been checked; with
     `follow`, those of lanes may follow each other; `block` is the pointer that indices count from
-    if a lane's dwords do.
+    if a lane's dwords do. `dwords` may be a function that emits a loop, in which it calls its
+    argument with the dwords of a turn.
 
     Real kernels read runs and single elements in groups of 16 lanes (rows of tiles, a broadcast
     element), which take one move each. The processor's gather costs many times that.
@@ -90,10 +94,16 @@ def fetch_chunk(
         h.block(after)
 
     def finish(work: Callable[[Dword], Value]) -> None:
-        # The address register may be among the results: load everything before storing any.
-        values = [work(dword) for dword in dwords]
-        for dword, value in zip(dwords, values, strict=True):
-            store_row(dword.row, first, value, None)
+        def move(some: Sequence[Dword]) -> None:
+            # The address register may be among the results: load everything before storing any.
+            values = [work(dword) for dword in some]
+            for dword, value in zip(some, values, strict=True):
+                store_row(dword.row, first, value, None)
+
+        if callable(dwords):
+            dwords(move)
+        else:
+            move(dwords)
         h.branch(end)
 
     # An inactive lane 0 has an arbitrary address, which only counts if the active ones follow it or
@@ -112,7 +122,7 @@ def fetch_chunk(
     case(matches(index.like(0)), broadcast)
     if follow:
         case(matches(h.vector(index.element, range(0, 4 * CHUNK, 4))), run)
-    if block is not None and len(dwords) > 1:
+    if block is not None and not callable(dwords) and len(dwords) > 1:
         together, apart = shortcut(h), f"apart{h.fresh()}"
         h.branch_if(active.compare("eq", EVERY), together, apart)
         h.block(together)

@@ -54,7 +54,7 @@ def operations() -> Iterator[Operation]:
             types = "float = float, float, float"
             yield valu(f"v_{name}{kind}_f32", types, body, kinds=WITH_LITERAL[kind][:1])
     for kind in ("mk", "ak"):  # gfx1250
-        types, kinds = "double = double, double, double", WITH_LITERAL[kind]
+        types, kinds = "double = double, double, double", WITH_LITERAL[kind][:1]
         yield valu(f"v_fma{kind}_f64", types, fused, chunk=16, kinds=kinds)
     for kind in ("mk", "ak"):
         types = "half = half, half, half"

@@ -43,16 +43,19 @@ def _write_lane(shadow: Shadow, effect: Effect, values: Values, active: np.ndarr
 def _by_table(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
     """Moves lanes by a row of constants; numbers are ignored where no source lane is undefined."""
     source, table = effect.reads[0], effect.reads[1]
+    swizzle = effect.operation.mnemonic.startswith("ds_")
     bits = shadow.read(source)
     chosen = np.zeros(state.LANES, U64)
     if bits.any():
         words = [values.word(table.offset + 4 * lane) or 0 for lane in range(state.LANES)]
         numbers = np.array(words, np.uint32).view(np.int32)
-        good = (numbers >= 0) & active[numbers % state.LANES]
+        # With fi a DPP move reads lanes that are off like others.
+        inactive = not swizzle and bool(effect.step.extra & INACTIVE)
+        good = (numbers >= 0) & (active[numbers % state.LANES] | inactive)
         chosen = np.where(good, bits[numbers % state.LANES], U64(0))
     # Lanes that a DPP move does not write are in a temporary, and unused.
     everywhere = np.ones(state.LANES, bool)
-    lanes = active if effect.operation.mnemonic.startswith("ds_") else everywhere
+    lanes = active if swizzle else everywhere
     origins = shadow.origins_of(source)
     if bits.any():
         origins = origins[numbers % state.LANES]
@@ -99,6 +102,14 @@ def _rows(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) ->
         if not effect.step.extra & BOUND:
             bits = np.where(there | undefined, bits, old)
     shadow.write(effect.writes[0], bits, active, shadow.origin((row, *chosen)))
+
+
+def _swap_halves(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
+    """v_permlane64: the lane of the other half, active or not."""
+    (row,) = effect.reads
+    swapped = np.arange(state.LANES) ^ state.LANES // 2
+    origins = shadow.origins_of(row)[swapped]
+    shadow.write(effect.writes[0], shadow.read(row)[swapped], active, origins)
 
 
 def _in_groups(shadow: Shadow, effect: Effect, values: Values, active: np.ndarray) -> None:
@@ -182,6 +193,7 @@ _MOVES: dict[str, _Move] = {
     "ds_permute_b32": _permute,
     "v_permlane16_swap_b32": _swap,
     "v_permlane32_swap_b32": _swap,
+    "v_permlane64_b32": _swap_halves,
     **{f"v_permlane{kind}_b32": _rows for kind in ("16", "x16", "16_var", "x16_var")},
     **{f"v_permlane_{kind}_b32": _in_groups for kind in ("bcast", "up", "down", "xor")},
     "fly_matrix_lanes": _from_lanes,
