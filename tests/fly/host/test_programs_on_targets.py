@@ -16,7 +16,7 @@ from chosen_targets import chosen
 
 import fly
 
-PROGRAMS = Path(__file__).parents[2] / "test" / "lit" / "host"
+PROGRAMS = Path(__file__).parents[3] / "test" / "lit" / "host"
 RUN = Path(sys.executable).with_name("fly-run")
 TARGETS = chosen()
 

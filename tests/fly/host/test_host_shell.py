@@ -20,7 +20,7 @@ import fly
 from .test_host_programs import load, normal
 
 FLY_RUN = Path(sys.executable).parent / "fly-run"
-PEERS = Path(__file__).parents[2] / "benchmarks/peers"
+PEERS = Path(__file__).parents[3] / "benchmarks/peers"
 A, B, C = normal(5, 17), normal(17, 33, seed=1), normal(200, seed=2)
 X, W, V = normal(3, 4), normal(4, 70, seed=1), normal(70, 7, seed=2)
 

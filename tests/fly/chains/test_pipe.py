@@ -14,7 +14,7 @@ from fly_trace.session.load import load_file
 from fly.chains.chain import Chain, chain, results
 from fly.chains.stage import Stage
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 MODULE = (ROOT / "tests/fly_opt/data/vector_add.mlir").read_bytes()
 TARGETS = ("gfx90a", "gfx942", "gfx950")
 BIN = Path(sys.executable).parent

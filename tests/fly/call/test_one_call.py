@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fly_common.programs.llvm_worker import client
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[3] / "examples"
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from fly_trace.signatures.annotations import TensorAnnotation
 import fly
 import fly.expr as fx
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "examples"))
+sys.path.insert(0, str(Path(__file__).parents[3] / "examples"))
 
 
 @fly.kernel

@@ -14,7 +14,7 @@ from fly_trace.session.trace import trace_function
 import fly
 import fly.expr as fx
 
-EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.py"))
+EXAMPLES = sorted((Path(__file__).parents[3] / "examples").glob("*.py"))
 
 
 def hosts(path: Path) -> list[HostFunction]:

@@ -16,7 +16,7 @@ import fly
 import fly.expr as fx
 from fly import CompileOptions
 
-PROGRAMS = Path(__file__).parents[2] / "test" / "lit" / "host"
+PROGRAMS = Path(__file__).parents[3] / "test" / "lit" / "host"
 READERS = ("interp", "py", "jit")
 
 

@@ -16,7 +16,7 @@ import fly.expr as fx
 
 pytestmark = pytest.mark.usefixtures("clean_registry")
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TARGETS = ("sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a")
 
 
