@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 from fly_common.errors import FlyError
 
-sys.path.insert(0, str(Path(__file__).parent))
-import verdicts
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from both_ways import arguments, on_emulator, run_python, scalars, source_of
-from test_verdicts import FIRST_LINE, SCALARS, TOP, in_program, located
 from trace_helpers import trace_source
-from verdicts import Row
+
+from . import verdicts
+from .test_verdicts import FIRST_LINE, SCALARS, TOP, in_program, located
+from .verdicts import Row
 
 ROWS = verdicts.rows(Path(__file__).with_name("flydsl_defects.txt"))
 

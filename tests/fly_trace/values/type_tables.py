@@ -1,7 +1,8 @@
 """The tables of docs/types.md: the promotion table, and the pairs that differ from other tools.
 
-`python tests/fly_trace/type_tables.py` writes them into the page. FLYDSL is what FlyDSL 0.4.2's
-`_common_numeric_type_for_op` returns for an addition, TORCH what torch 2.13's `promote_types` does.
+`python tests/fly_trace/values/type_tables.py` writes them into the page. FLYDSL is what FlyDSL
+0.4.2's `_common_numeric_type_for_op` returns for an addition, TORCH what torch 2.13's
+`promote_types` does.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import numpy as np
 from fly_trace.values.dtypes import DTYPES
 from fly_trace.values.promotion import OPERATIONS_TEXT, TYPES, TYPES_TEXT
 
-PAGE = Path(__file__).parents[2] / "docs" / "types.md"
+PAGE = Path(__file__).parents[3] / "docs" / "types.md"
 
 FLYDSL = """
       bool i8   i16  i32  i64  i128 u8   u16  u32  u64  u128 f16  bf16 f32  f64

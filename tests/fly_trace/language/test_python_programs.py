@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from fly_trace.control.calls import builtin_functions, call
 from python_programs.judge import Case, difference, differences
 from python_programs.shorten import shortened

@@ -12,7 +12,7 @@ from fly_common.errors import InputError
 from fly_trace.session.load import find_entry, load_file
 from fly_trace.session.trace import trace_function
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from trace_helpers import kernel_source, refusal, trace_body
 
 TOP = """

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from fly_common.errors import FlyError
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from both_ways import arguments, on_emulator, run_python, scalars, source_of
 from trace_helpers import trace_source
 

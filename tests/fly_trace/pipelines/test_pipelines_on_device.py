@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from fly_run.devices.options import STRICT
 
-sys.path.insert(0, str(Path(__file__).parent))
-import ring_kernels as kernels
+from . import ring_kernels as kernels
 
 TARGETS = ("sm_80", "sm_90a", "gfx942", "gfx1201", "gfx1250")
 RANDOM = np.random.default_rng(7)

@@ -16,7 +16,7 @@ from fly_trace.session.trace import trace_function
 
 from fly.dependencies.function_parts import parts_of
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from trace_helpers import kernel_source
 
 TOP = """

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fly_opt.backends.nvidia.intrinsics import ALL
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2]))
 from trace_helpers import kernel_source, refusal, trace_body
 
 

@@ -7,7 +7,7 @@ import pytest
 from fly_common.errors import InputError
 from fly_trace.control.carried import in_place
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from trace_helpers import trace_source
 
 KERNEL = """

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from fly_common.errors import FlyError
 
-sys.path.insert(0, str(Path(__file__).parent))
-import verdicts
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from both_ways import arguments, on_emulator, run_python, scalars, source_of
 from trace_helpers import trace_source
-from verdicts import Row
+
+from . import verdicts
+from .verdicts import Row
 
 ROWS = verdicts.rows()
 SCALARS = (
@@ -289,4 +290,4 @@ def test_forms_are_unique() -> None:
 def test_the_page_has_the_table() -> None:
     text = verdicts.PAGE.read_text()
     shown = text.split(verdicts.BEGIN)[1].split(verdicts.END)[0]
-    assert shown == verdicts.table(), "run: python tests/fly_trace/verdicts.py"
+    assert shown == verdicts.table(), "run: python tests/fly_trace/language/verdicts.py"

@@ -12,7 +12,7 @@ from fly_trace.values import value_ranges
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from trace_helpers import trace_source
 
 SOURCE = """\

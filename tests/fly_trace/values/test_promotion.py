@@ -145,7 +145,7 @@ def test_check_fits_says_the_range() -> None:
 
 def test_the_page_has_the_tables() -> None:
     text = type_tables.PAGE.read_text()
-    assert type_tables.page(text) == text, "run: python tests/fly_trace/type_tables.py"
+    assert type_tables.page(text) == text, "run: python tests/fly_trace/values/type_tables.py"
 
 
 def test_the_tables_of_others() -> None:

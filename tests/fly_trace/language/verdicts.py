@@ -1,7 +1,7 @@
 """The rows of the table in docs/python.md: what becomes of each of Python's statements and
 expressions in a kernel. `verdicts.txt` has a program for each row.
 
-`python tests/fly_trace/verdicts.py` writes the table into the page.
+`python tests/fly_trace/language/verdicts.py` writes the table into the page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-PAGE = Path(__file__).parents[2] / "docs" / "python.md"
+PAGE = Path(__file__).parents[3] / "docs" / "python.md"
 FILE = Path(__file__).with_name("verdicts.txt")
 BEGIN, END = "<!-- verdicts -->\n", "<!-- end of verdicts -->\n"
 
