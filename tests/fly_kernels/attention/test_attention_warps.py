@@ -9,8 +9,8 @@ import torch
 
 from fly.kernels import paged_attention
 from fly.kernels.attention.decoding import warp_decode
+from fly_kernels.attention.test_attention_paged import BRAIN, CASES, HALF, inputs, reference
 from fly_kernels.judging import judge, tensor
-from fly_kernels.test_attention_paged import BRAIN, CASES, HALF, inputs, reference
 
 
 @pytest.fixture(params=["sm_90a", "sm_80"])

@@ -21,7 +21,7 @@ from fly.kernels.rowwise import row_plans
 from fly.kernels.rowwise.row_plans import MOST_AHEAD, Choice, plan
 from fly.kernels.rowwise.row_streams import goes_in_two
 from fly_kernels.judging import judge, tensor
-from fly_kernels.test_row_streams import EPS, norm_gradients
+from fly_kernels.rowwise.test_row_streams import EPS, norm_gradients
 
 ROWS = 7  # more than clusters: each takes several
 
