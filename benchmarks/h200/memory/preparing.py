@@ -16,8 +16,8 @@ def prepare(
     columns: int = COLUMNS,
 ) -> None:
     """Writes FILE.image for each variant, `launch.image`, and `cases.json`."""
-    from h200.launched import add
-    from h200.variants import variants
+    from h200.launches.launched import add
+    from h200.memory.variants import variants
 
     folder.mkdir(parents=True, exist_ok=True)
     found = []

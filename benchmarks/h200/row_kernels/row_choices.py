@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 from fly.kernels.rowwise import row_plans
 from fly.kernels.rowwise.row_plans import Choice
-from h200.row_cases import PROCESSORS, Case
+from h200.row_kernels.row_cases import PROCESSORS, Case
 
 SHARED = 220 << 10  # bytes of a multiprocessor's shared memory for rows
 MANY = 1 << 30  # blocks: one for each row
@@ -66,7 +66,7 @@ def choosing(choice: Choice | None) -> Iterator[None]:
 
 @contextmanager
 def _transposing(edges: tuple[int, int], lanes: int, threads: int, down: bool) -> Iterator[Any]:
-    from h200 import tiles
+    from h200.memory import tiles
 
     yield tiles.transposing(tiles.fx.BFloat16, edges, lanes, threads, down=down)
 

@@ -30,7 +30,7 @@ class Variant:
 
 
 def variants() -> list[Variant]:
-    from h200 import rows, tiles
+    from h200.memory import rows, tiles
 
     return [*_additions(tiles), *_rows(rows), *_transpositions(tiles)]
 

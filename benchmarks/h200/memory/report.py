@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from h200.launching import CALLED, PREPARED
+from h200.launches.launching import CALLED, PREPARED
 
 Row = dict[str, Any]
 RAW = "cuLaunchKernel in a native loop"

@@ -14,8 +14,8 @@ from unittest.mock import patch
 import torch
 
 from h200.library import _argument, recorded
-from h200.row_cases import CASES, WIDTHS, Case
-from h200.row_choices import variants
+from h200.row_kernels.row_cases import CASES, WIDTHS, Case
+from h200.row_kernels.row_choices import variants
 
 TARGET = "sm_90a"
 

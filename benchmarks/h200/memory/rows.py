@@ -6,7 +6,7 @@ through shared memory, which each kernel exchanges once.
 
 import fly
 import fly.expr as fx
-from h200.tiles import one_row
+from h200.memory.tiles import one_row
 
 LANES = 32  # of a group that reduces by shuffles; a wave of 64 lanes has two of them
 LOG2_E = 1.4426950408889634

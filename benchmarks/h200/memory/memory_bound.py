@@ -12,7 +12,7 @@ import torch
 from fly.call.compiled import Compiled
 from fly.call.loading import load
 from h200.measuring import Call, rate, seconds, spread
-from h200.workloads import WORKLOADS, Workload
+from h200.memory.workloads import WORKLOADS, Workload
 
 
 class Way(NamedTuple):
@@ -53,7 +53,7 @@ def _replayed(call: Call) -> Call:
 def _triton(workload: Workload, inputs: list[torch.Tensor], out: torch.Tensor) -> list[Way]:
     if not out.is_cuda:
         return []
-    from h200.triton_kernels import CALLS
+    from h200.memory.triton_kernels import CALLS
 
     found = CALLS[workload.name](inputs, out)
     return [Way("Triton", name, call, out) for name, call in found.items()]

@@ -8,7 +8,7 @@ import torch
 import triton
 import triton.language as tl
 
-from h200.workloads import EPS
+from h200.memory.workloads import EPS
 
 Call = Callable[[], object]
 

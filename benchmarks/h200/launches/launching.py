@@ -67,7 +67,7 @@ class Carried(JitFunction):
 
 
 def carried(compiled: Compiled) -> Carried:
-    from h200.launched import add
+    from h200.launches.launched import add
 
     made = Carried(**{name: getattr(add, name) for name in _fields(add)})
     made.compiled = compiled
@@ -188,7 +188,7 @@ def _is_native(function: Carried) -> Carried:
 
 
 def _triton(a: torch.Tensor, b: torch.Tensor, c: torch.Tensor) -> Burst:
-    from h200.triton_kernels import add_kernel
+    from h200.memory.triton_kernels import add_kernel
 
     grid = (-(-ELEMENTS // BLOCK),)
 

@@ -14,7 +14,7 @@ import torch
 import triton
 import triton.language as tl
 
-from h200.row_cases import EPS, HEAD, PROCESSORS
+from h200.row_kernels.row_cases import EPS, HEAD, PROCESSORS
 
 Call = Callable[[], Any]
 
@@ -241,7 +241,7 @@ def _rotary(inputs: list[torch.Tensor]) -> Iterator[tuple[str, Call]]:
 
 
 def _transpose(inputs: list[torch.Tensor]) -> Iterator[tuple[str, Call]]:
-    from h200.triton_kernels import _transpose as every
+    from h200.memory.triton_kernels import _transpose as every
 
     x, out = inputs
     for name, call in every([x], out).items():
