@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from .test_reach import digest
+from .digests import digest
 
 MODULE = """
 import collections
