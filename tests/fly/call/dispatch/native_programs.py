@@ -1,13 +1,7 @@
 """A program whose calls native code takes, and what makes native code look."""
 
-from pathlib import Path
-
 import numpy as np
-import pytest
-from fly_trace.session.load import load_file as load
 
-from fly.call import function as calling
-from fly.call import known_calls
 from fly.call.dispatch.native_calls import NativeCalls
 from fly.dependencies.hashing import DependencyHash
 
@@ -78,28 +72,6 @@ def wild_kernel(X: fx.Tensor, Y: fx.Tensor):
 def wild(X: fx.Tensor, Y: fx.Tensor):
     wild_kernel(X, Y).launch(grid=1, block=64)
 """
-
-
-@pytest.fixture
-def made(tmp_path: Path):
-    path = tmp_path / "program.py"
-    path.write_text(PROGRAM)
-    return load(str(path))
-
-
-@pytest.fixture
-def slow(monkeypatch):
-    """Counts the calls that go the Python way."""
-    seen = []
-    run = calling.JitFunction.run
-
-    def counted(self, arguments, named):
-        seen.append(self.name)
-        return run(self, arguments, named)
-
-    monkeypatch.setattr(calling.JitFunction, "run", counted)
-    monkeypatch.setattr(known_calls, "LOOK_AFTER", 1000.0)
-    return seen
 
 
 def numbers(n: int = 100) -> tuple[np.ndarray, np.ndarray]:
