@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from fly_run.emulator.irgen import FLOATS, Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
-from fly_run.emulator.semantics.vector.float import (
+from fly_run.emulator.semantics.vector.floating.float import (
     BIAS,
     MANTISSA,
     SHORT,

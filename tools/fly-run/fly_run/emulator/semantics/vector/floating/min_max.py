@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
-from fly_run.emulator.semantics.vector.float import (
+from fly_run.emulator.semantics.vector.floating.float import (
     SHORT,
     Body,
     integer,

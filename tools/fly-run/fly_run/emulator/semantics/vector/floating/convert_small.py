@@ -18,7 +18,7 @@ from fly_run.emulator.semantics.base import small_float
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
 from fly_run.emulator.semantics.base.small_float import NAN, Format, decode, encode
-from fly_run.emulator.semantics.vector.float import scale
+from fly_run.emulator.semantics.vector.floating.float import scale
 
 Body = Callable[..., object]
 CHUNK = 16
