@@ -20,11 +20,11 @@ from h200 import (
     grouped,
     page,
     products,
-    row_cases,
     row_widths,
     scaled,
     warps,
 )
+from h200.row_kernels import row_cases
 
 FILES = {
     attentions: "h200-attention",
