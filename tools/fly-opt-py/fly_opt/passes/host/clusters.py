@@ -31,8 +31,8 @@ class Clusters:
         self._said: dict[tuple[str, ...], tuple[int, ...]] = {}
 
     def launch(self, values: Values, op: Any, operands: list[Any]) -> None:
-        """Takes note of a launch; `operands` are the three sizes, or none. InputError for sizes that
-        are not constants, or differ from the kernel's or from those of another launch of it."""
+        """Takes note of a launch; `operands` are three sizes, or none. InputError for sizes that
+        are no constants, or differ from the kernel's or from those of another launch of it."""
         path = tuple(op.attributes["kernel"].value)
         kernel = self._kernels.get(path)
         own = None if kernel is None else _own(kernel)
@@ -82,7 +82,9 @@ def _own(kernel: Any) -> tuple[int, ...] | None:
         except (TypeError, ValueError):
             sizes = []
         if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
-            raise refuse(kernel, f"{name} = {attribute}: expected one to three sizes, as in \"2,1,1\"")
+            raise refuse(
+                kernel, f'{name} = {attribute}: expected one to three sizes, as in "2,1,1"'
+            )
         return (*sizes, 1, 1)[:3]
     return None
 

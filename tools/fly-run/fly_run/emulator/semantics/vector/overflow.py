@@ -14,8 +14,8 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
-from fly_run.emulator.semantics.vector.convert import pack
-from fly_run.emulator.semantics.vector.float import (
+from fly_run.emulator.semantics.vector.floating.convert import pack
+from fly_run.emulator.semantics.vector.floating.float import (
     MANTISSA,
     exponent_field,
     exponent_of_infinity,
