@@ -36,6 +36,8 @@ MODULES = (
     "mxfp",
     "pages",
     "cdna5_moe",
+    "norm_variants",
+    "further",
 )
 
 
