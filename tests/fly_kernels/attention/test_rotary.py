@@ -126,7 +126,7 @@ WIDTH_CASES = [
     ((3, 3, 2, 48, 4, BRAIN), 16),  # elements behind the pairs, and threads behind the heads
     ((2, 20, 5, 80, 3, FLOAT), 8),  # several blocks of q
     ((7, 1, 1, 256, 5, HALF), 0),
-    ((3, 40, 8, 128, 16, BRAIN), 64),
+    ((2, 10, 2, 128, 16, BRAIN), 64),
 ]
 
 
