@@ -19,8 +19,8 @@ import lit.formats
 
 ROOT = Path(__file__).resolve().parent
 sys.path[:0] = [str(ROOT / "common"), str(ROOT / "tools" / "fly-run")]
-from fly_common import toolchain  # noqa: E402  (found through the line above)
 from fly_common.errors import FlyError  # noqa: E402
+from fly_common.programs import toolchain  # noqa: E402  (found through the line above)
 from fly_run.emulator.engine import library  # noqa: E402
 
 TOOLS = ("fly-trace", "fly-opt-py", "fly-llc", "fly-link", "fly-run")

@@ -32,7 +32,7 @@ import tempfile
 from pathlib import Path
 
 import compile_time
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_llc.backends.amd import comparison
 from fly_opt.emission.llvm_text import bridge
 

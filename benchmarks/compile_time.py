@@ -262,7 +262,7 @@ def has_kernel(checkout: Path, kernel: str) -> bool:
 
 def rocm_folder(scratch: Path) -> Path:
     """Creates the part of a ROCm folder that FlyDSL needs: llvm/bin/ld.lld."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     folder = scratch / "rocm"
     (folder / "llvm/bin").mkdir(parents=True)

@@ -30,7 +30,7 @@ sys.stdout.write(sys.stdin.read())
 
 def prepare(folder: Path, target: str) -> dict[str, list[str]]:
     """Returns the commands to time, by name."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
     from fly_trace.session.load import find_entry, load_file
 
     path = str(ROOT / "examples" / "vector_add.py")

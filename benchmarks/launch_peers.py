@@ -89,7 +89,7 @@ SOURCES = {"flydsl": flydsl_source, "triton": triton_source}
 
 def _library(path: Path, text: str, words: list[str]) -> None:
     """A shared library of LLVM IR."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     made = toolchain.run_program("llc", ["-filetype=obj", "-relocation-model=pic"], text.encode())
     stub = path.with_suffix(".o")
@@ -99,7 +99,7 @@ def _library(path: Path, text: str, words: list[str]) -> None:
 
 
 def flydsl_environment(folder: Path) -> dict[str, str]:
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     hip = folder / "hip"
     library = hip / "lib/libamdhip64.so.7"

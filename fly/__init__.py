@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fly_trace.session.decorators import kernel
 
     from fly.backends import backend_name, get_backend, register_backend
-    from fly.call.annotated_array import from_dlpack
+    from fly.call.arrays.annotated_array import from_dlpack
     from fly.call.compiled import Compiled
     from fly.call.decorator import jit
     from fly.call.host_options import CompileOptions
@@ -46,7 +46,7 @@ _HOMES = {
     "autotune": "fly.tune.decorator",
     "backend_name": "fly.backends",
     "chain": "fly.chains.chain",
-    "from_dlpack": "fly.call.annotated_array",
+    "from_dlpack": "fly.call.arrays.annotated_array",
     "get_backend": "fly.backends",
     "jit": "fly.call.decorator",
     "kernel": "fly_trace.session.decorators",

@@ -6,7 +6,7 @@ import re
 import subprocess
 from pathlib import Path
 
-from fly_common import cuda_toolkit, toolchain
+from fly_common.programs import cuda_toolkit, toolchain
 from fly_host import program, text
 from fly_host.section import SECTION
 from fly_image.nvidia import ptx

@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_opt import Options, compile
 
 LOOP = """

@@ -199,8 +199,8 @@ is_process = False
 
 
 def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
-    """Runs a command (`fly_common.command.Command`) and exits the process, with one error line and
-    an exit code of `errors`."""
+    """Runs a command (`command_line.command.Command`) and exits the process, with one error line
+    and an exit code of `errors`."""
     global is_process
     is_process = True
     code: object = 0
@@ -251,8 +251,8 @@ def run(command: Callable[[str, list[str]], int], tool: str) -> NoReturn:
 
 
 def _leave(code: object) -> None:
-    """Exits the process here if it is the isolated child of a tool (`fly_common.isolation`)."""
-    if isolation := sys.modules.get("fly_common.isolation"):
+    """Exits the process here if it is the isolated child of a tool (`command_line.isolation`)."""
+    if isolation := sys.modules.get("fly_common.command_line.isolation"):
         for stream in (sys.stdout, sys.stderr):
             if stream is not None:
                 try:

@@ -5,12 +5,10 @@ section      bitcode → text of the module
 rewrite      the module for the host: runtime calls, checks of memory, polls in loops
 text         lines of LLVM IR: operands, sizes of types
 assembly     known texts of inline assembly
-intrinsics   `llvm.nvvm.*` as functions in LLVM IR
-generic      LLVM's intrinsics that every target has
+operations/  `llvm.nvvm.*`, matrices, copies and conversions as functions in LLVM IR
 body         the lines of a function
 locations    source lines of debug metadata
-warp         those that lanes of a warp execute together
-conversions  those of floats
+variables    the variables of a module
 runtime/     fibers, barriers, the grid, checks of memory, in LLVM IR
 state        what the runtime and its callers share
 building     all of it: bitcode → module → object

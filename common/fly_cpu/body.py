@@ -18,8 +18,9 @@ from typing import Protocol
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_cpu import assembly, intrinsics, matrices
-from fly_cpu.generic import COPIES, TRAPS
+from fly_cpu import assembly
+from fly_cpu.operations import intrinsics, matrices
+from fly_cpu.operations.generic import COPIES, TRAPS
 from fly_cpu.text import closing, operand, size_of, split, take_type, value_of
 
 

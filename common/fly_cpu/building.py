@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fly_common import toolchain
 from fly_common.errors import FlyError
+from fly_common.programs import toolchain
 from fly_image.image import Image
 
 from fly_cpu import rewrite, section

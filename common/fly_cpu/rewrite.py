@@ -15,10 +15,11 @@ from dataclasses import dataclass, field
 from fly_common.errors import InputError
 from fly_common.quoting import quoted
 
-from fly_cpu import conversions, intrinsics, matrices, runtime, variables, warp, warp_products
+from fly_cpu import runtime, variables
 from fly_cpu.body import Body, Site
-from fly_cpu.generic import GENERIC
 from fly_cpu.locations import locations
+from fly_cpu.operations import conversions, intrinsics, matrices, warp, warp_products
+from fly_cpu.operations.generic import GENERIC
 from fly_cpu.runtime import sanitizer
 from fly_cpu.state import expanded
 from fly_cpu.text import closing, split, take_type

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from fly_common import toolchain
 from fly_common.errors import InputError
+from fly_common.programs import toolchain
 from fly_image.image import Image
 from fly_image.nvidia.cubin import Cubin
 from fly_image.nvidia.ptx_image import PtxImage

@@ -26,7 +26,7 @@ TYPE_CHECKING = False  # importing it from typing costs 5 ms
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from fly_common.command import Command
+    from fly_common.command_line.command import Command
 
     from fly_plugin.activation import Active
 

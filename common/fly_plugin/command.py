@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from fly_common.command import Command
+    from fly_common.command_line.command import Command
 
 PLUGIN = "--plugin"
 HELP = (

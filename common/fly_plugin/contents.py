@@ -151,7 +151,7 @@ def run_command(command: Command, data: bytes, where: str) -> bytes:
     """Runs an external filter on `data`."""
     import sys
 
-    from fly_common import process
+    from fly_common.programs import process
 
     path = find_program(command, where)
     try:

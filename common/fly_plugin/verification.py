@@ -26,7 +26,7 @@ def verify(slot: Slot, data: bytes, where: str) -> None:
         raise InputError(f"{where}: the slot holds {wanted}, not {found.noun}")
     if slot.holds != LLVM:
         return
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     done = toolchain.run_program("opt", ["-passes=verify", "-disable-output", "-"], data)
     if done.returncode:

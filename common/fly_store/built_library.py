@@ -19,8 +19,9 @@ import threading
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 
-from fly_common import diagnostics, paths, process
+from fly_common import diagnostics, paths
 from fly_common.errors import MissingError
+from fly_common.programs import process
 from fly_common.record import record
 
 MARK = b"fly-library 1\n"

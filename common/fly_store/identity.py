@@ -116,7 +116,7 @@ def program(name: str) -> str:
     """Identifies the build of one of LLVM's programs, by the program and its LLVM library: their
     build IDs with sizes and times, or their content. Without a build ID the library's digest takes
     0.1 s for 150 MB, and is cached by path, size and time."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     from fly_store import file_digests
 
@@ -133,7 +133,7 @@ def program_ahead() -> None:
 
 
 def _library() -> str | None:
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     try:
         return toolchain.find_library()

@@ -149,7 +149,7 @@ class Store:
         """
         data, found = self._read(key)
         if data is None:
-            from fly_common import prefetch
+            from fly_common.programs import prefetch
 
             with contextlib.ExitStack() as lock:
                 lock.enter_context(self._lock(key))
@@ -332,7 +332,7 @@ def _open_in_folder(path: str, flags: int) -> int:
 
 def _lock_byte(handle: int, operation: int, at: int) -> None:
     """Locks the byte at `at` of a file, waiting at most LOCK_TIMEOUT."""
-    from fly_common import prefetch
+    from fly_common.programs import prefetch
 
     assert fcntl is not None
     wanted = _LOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, at, 1, 0)

@@ -18,9 +18,17 @@ from fly_trace.values.dtypes import DType
 from fly_trace.values.dtypes import named as named_type
 from fly_trace.values.promotion import default
 
-from fly.call.annotated_array import AnnotatedArray
-from fly.call.arrays import Array, as_array, as_value, dtype_of, is_array, is_numpy_scalar, view
-from fly.call.dispatcher import ANY, Rules
+from fly.call.arrays.annotated_array import AnnotatedArray
+from fly.call.arrays.views import (
+    Array,
+    as_array,
+    as_value,
+    dtype_of,
+    is_array,
+    is_numpy_scalar,
+    view,
+)
+from fly.call.dispatch.dispatcher import ANY, Rules
 from fly.call.specialisation import Places, Shapes, Steps
 from fly.dependencies.hashing import dependency_hash
 

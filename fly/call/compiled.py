@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from fly_common.errors import Fault, FlyError, InputError, UsageError
 from fly_plugin import activated
 
-from fly.call import disassembly
-from fly.call.tracebacks import hide_frames
+from fly.call.reports import disassembly
+from fly.call.reports.tracebacks import hide_frames
 
 if TYPE_CHECKING:
     from fly_host.native.calling import Native
@@ -145,7 +145,7 @@ class Compiled:
         options: Options | None,
         host: CompileOptions | None,
     ) -> Outcome:
-        from fly.call.arrays import as_value
+        from fly.call.arrays.views import as_value
 
         viewed = {name: as_value(value, name) for name, value in values.items()}
         return self.run_viewed(values, viewed, device, options, host)
@@ -158,11 +158,11 @@ class Compiled:
         options: Options | None = None,
         host: CompileOptions | None = None,
     ) -> Outcome:
-        """`run` for values of which `fly.call.arrays.as_value` has made `viewed`: NumPy arrays and
+        """`run` for values of which `arrays.views.as_value` has made `viewed`: NumPy arrays and
         Python's numbers."""
         from fly_run.launch import readers
 
-        from fly.call.array_kinds import arrays_for
+        from fly.call.arrays.array_kinds import arrays_for
         from fly.call.host_options import DEFAULT
 
         program, arrays = self._program(), arrays_for(values.values())
@@ -205,7 +205,7 @@ class Compiled:
         image, runtime = self.image, self._runtime
         named = self._device(device)
 
-        from fly.call.arrays import as_value, is_array
+        from fly.call.arrays.views import as_value, is_array
 
         program = self._program()
         viewed = [as_value(value, "") for value in arguments if is_array(value)]
@@ -260,7 +260,7 @@ class Compiled:
     def _locate(self, error: FlyError) -> None:
         """Adds the Python line to an error that is about a kernel."""
         if isinstance(error, Fault) or error.kernel is not None:
-            from fly.call.fault_lines import locate
+            from fly.call.reports.fault_lines import locate
 
             locate(error, self.image, self._module, self._chain)
 
@@ -314,7 +314,7 @@ class Compiled:
     ) -> Sequence[Ran]:
         from fly_run.launch.launch import bind_arguments
 
-        from fly.call.arrays import as_value, is_array
+        from fly.call.arrays.views import as_value, is_array
 
         viewed = [
             as_value(value, f"argument {index}") if is_array(value) else value
@@ -361,10 +361,10 @@ def with_place(device: str, target: str, values: Iterable[Any]) -> str:
     """The device that is meant: the one that the first tensor in device memory is on, where
     `device` leaves that open."""
     # There is no such tensor before the module was imported that describes them.
-    if "fly_run.launch.device_arrays" not in sys.modules:
+    if "fly_run.launch.arrays.device_arrays" not in sys.modules:
         return device
     from fly_run.devices.registry import numbered
-    from fly_run.launch.device_arrays import some_place
+    from fly_run.launch.arrays.device_arrays import some_place
 
     place = some_place(values)
     return device if place is None else numbered(device, target, place[1])

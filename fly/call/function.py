@@ -15,7 +15,7 @@ from fly_backend import choice
 from fly_common import collector
 from fly_common.environment import watcher
 from fly_common.errors import FlyError, UsageError
-from fly_common.prefetch import postpone, postponing
+from fly_common.programs.prefetch import postpone, postponing
 from fly_common.quoting import quoted
 from fly_common.record import field, record
 from fly_dialect.handover import between_stages
@@ -24,12 +24,12 @@ from fly_store.store import default_store, key_of
 from fly_trace.core import tracing
 from fly_trace.session.decorators import HostFunction
 
-from fly.call import compile_reports
 from fly.call.compiled import Compiled
 from fly.call.host_options import CompileOptions
 from fly.call.known_calls import MOST_KEPT, VARIABLES, KnownCalls, environment_now
+from fly.call.reports import compile_reports
+from fly.call.reports.tracebacks import hide_frames
 from fly.call.specialisation import Shapes
-from fly.call.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.chains.chain import Chain, Prefetch, kept_tuned_chain, tuned_chain
 from fly.chains.tuning import Tuning

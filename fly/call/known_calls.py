@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import fly_plugin
 from fly_backend import choice
-from fly_common import cuda_toolkit, toolchain
+from fly_common.command_line.options import KEYWORDS
 from fly_common.environment import Snapshot, watcher
-from fly_common.options import KEYWORDS
+from fly_common.programs import cuda_toolkit, toolchain
 from fly_common.record import field, record
 
 from fly.call import specialisation
@@ -21,7 +21,7 @@ from fly.dependencies.hashing import DependencyHash
 
 if TYPE_CHECKING:
     from fly.call.arguments import Reader
-    from fly.call.native_calls import NativeCalls
+    from fly.call.dispatch.native_calls import NativeCalls
 
 # Seconds between two checks of LLVM's programs and library: checking the file system would dominate
 # the cost of a call. Files that the user names are checked at each call.
@@ -89,7 +89,7 @@ class KnownCalls:
         if not self.chain.settled:
             return None  # something has to be looked at in each call
         if self.native is None:
-            from fly.call.native_calls import NativeCalls
+            from fly.call.dispatch.native_calls import NativeCalls
 
             self.native = NativeCalls(self.dependencies, self.reader, (*VARIABLES, *self.variables))
         self.native.add(key, compiled, arguments, device, host)

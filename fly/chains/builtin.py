@@ -13,10 +13,10 @@ from typing import Any
 
 from fly_backend import registry as backends
 from fly_backend.choice import Choice, choose
-from fly_common import options as options_table
-from fly_common import toolchain
+from fly_common.command_line import options as options_table
 from fly_common.errors import UsageError
-from fly_common.prefetch import Command
+from fly_common.programs import toolchain
+from fly_common.programs.prefetch import Command
 from fly_common.quoting import quoted
 from fly_store import identity
 

@@ -15,8 +15,8 @@ import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from fly_common import prefetch
 from fly_common.errors import FlyError, InputError, UsageError
+from fly_common.programs import prefetch
 from fly_common.quoting import quoted
 from fly_common.record import record, replace
 from fly_plugin import requested

@@ -37,7 +37,7 @@ def warn(said: str | Warning) -> None:
 
 def said_by(program: str, stderr: str) -> str:
     """Takes what one of LLVM's programs printed. Returns the lines that are not warnings."""
-    from fly_common import llvm_diagnostics
+    from fly_common.programs import llvm_diagnostics
 
     found, rest = llvm_diagnostics.warnings(stderr)
     for one in found:

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
-from fly_common import prefetch
 from fly_common.errors import UsageError
+from fly_common.programs import prefetch
 from fly_common.quoting import quoted
 from fly_common.record import replace
 from fly_plugin import activated, activation, contents, identity, options, slots

@@ -10,9 +10,9 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from fly_common import prefetch, process, toolchain
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_common.prefetch import Command
+from fly_common.programs import prefetch, process, toolchain
+from fly_common.programs.prefetch import Command
 from fly_common.record import record
 from fly_plugin import requested
 from fly_store import file_digests, identity
@@ -67,7 +67,7 @@ class Stage:
 
         The command reads its standard input and writes its standard output. For a program that
         needs files, `{input}` and `{output}` in `words` stand for their names. It runs in the
-        folder that is current now. LLVM's programs are found by `fly_common.toolchain`.
+        folder that is current now. LLVM's programs are found by `fly_common.programs.toolchain`.
 
         The fingerprint covers the words, the contents of the program, of every existing file that
         the words name, and of the files in `depends`. List there what else the command reads or

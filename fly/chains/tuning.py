@@ -13,8 +13,8 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
+from fly_common.command_line.options import KEYWORDS
 from fly_common.errors import UsageError
-from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
 from fly_common.record import fields_of, record
 
@@ -22,7 +22,7 @@ LEVELS = (0, 1, 2, 3)
 
 
 class Keywords(TypedDict, total=False):
-    """The keyword arguments of `@fly.jit` that `Tuning` holds, as named in `fly_common.options`."""
+    """Keyword arguments of `@fly.jit` that `Tuning` holds (`fly_common.command_line.options`)."""
 
     asserts: bool
     opt_level: int | None

@@ -27,20 +27,31 @@ _LOAD_ATTR = opmap["LOAD_ATTR"]
 _EXTENDED_ARG = opmap["EXTENDED_ARG"]
 _CACHE = opmap.get("CACHE", 0)
 _WRITES = {opmap["STORE_GLOBAL"], opmap["DELETE_GLOBAL"]}
-_IMPORTS = {opmap["IMPORT_NAME"]}
+_LOAD_CONST = {opmap[name] for name in ("LOAD_CONST", "LOAD_CONST_IMMORTAL") if name in opmap}
+_IMPORT = opmap["IMPORT_NAME"]
+_SMALL_INT = opmap.get("LOAD_SMALL_INT")  # from 3.14 on
 # From 3.12 on, the lowest bit of LOAD_ATTR's argument says whether it loads a method.
 _ATTRIBUTE_SHIFT = 1 if sys.version_info >= (3, 12) else 0
 
 
 @record
+class Import:
+    """`import module`, or `from module import names`; `level` is the number of dots before it."""
+
+    module: str
+    level: int
+    names: tuple[str, ...]
+
+
+@record
 class Names:
     """`paths` holds each global with the attributes that follow it directly: `fx.math.exp` is
-    ("fx", "math", "exp"). `writes` holds the globals assigned, `imports` the modules imported.
+    ("fx", "math", "exp"). `writes` holds the globals assigned, `imports` what is imported.
     `all` adds the names of all attributes to these."""
 
     paths: tuple[tuple[str, ...], ...]
     writes: tuple[str, ...]
-    imports: tuple[str, ...]
+    imports: tuple[Import, ...]
     all: frozenset[str]
 
 
@@ -58,10 +69,15 @@ def names_of(code: CodeType) -> Names:
 def _names_in(code: CodeType) -> Names:
     paths: set[tuple[str, ...]] = set()
     writes: set[str] = set()
-    imports: set[str] = set()
+    imports: dict[Import, None] = {}
     everything = set(code.co_names)
     path: list[str] = []
+    before: tuple[Any, ...] = (0, None)  # the constants of the two instructions before
     for operation, argument in _operations(code):
+        if operation == _IMPORT:
+            level, names = before
+            imports[Import(code.co_names[argument], level, tuple(names or ()))] = None
+        before = (before[1], _constant(code, operation, argument))
         if operation == _LOAD_ATTR and path:
             path.append(code.co_names[argument >> _ATTRIBUTE_SHIFT])
             continue
@@ -76,21 +92,26 @@ def _names_in(code: CodeType) -> Names:
             path = [code.co_names[argument]]
         elif operation in _WRITES:
             writes.add(code.co_names[argument])
-        elif operation in _IMPORTS:
-            imports.add(code.co_names[argument])
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             inner = names_of(constant)
             paths.update(inner.paths)
             writes.update(inner.writes)
-            imports.update(inner.imports)
+            imports |= dict.fromkeys(inner.imports)
             everything.update(inner.all)
     return Names(
         tuple(sorted(paths)),
         tuple(sorted(writes)),
-        tuple(sorted(imports)),
+        tuple(imports),
         frozenset(everything),
     )
+
+
+def _constant(code: CodeType, operation: int, argument: int) -> Any:
+    """What an instruction loads, if that is a constant."""
+    if operation == _SMALL_INT:
+        return argument
+    return code.co_consts[argument] if operation in _LOAD_CONST else None
 
 
 def source_of(code: CodeType) -> str:

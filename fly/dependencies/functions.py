@@ -12,6 +12,7 @@ from fly_host import library
 from fly.dependencies import stable_names
 from fly.dependencies.bytecode import check_source, names_of, source_of
 from fly.dependencies.function_parts import MISSING, builtins_of, contents_of, flat, parts_of
+from fly.dependencies.imports import follow_imports
 from fly.dependencies.traversal import Traversal, Unfollowed
 
 # The annotation of a local variable: from its colon to the end of the line.
@@ -41,9 +42,7 @@ def follow_function(walk: Traversal, value: types.FunctionType) -> None:
         raise Unfollowed(f"it looks at {name}")
     if names.writes:
         raise Unfollowed(f"it assigns the global {names.writes[0]}")
-    for name in names.imports:
-        if not stable_names.is_known(name):
-            raise Unfollowed(f"it imports {name} when it runs")
+    follow_imports(walk, value.__globals__, names.imports, source, _follow_path)
     for path in names.paths:
         _follow_path(walk, value.__globals__, path)
     # Annotations of local variables are only in the source.

@@ -8,6 +8,7 @@ import collections
 import copyreg
 import enum
 import functools
+import os
 import sys
 import types
 from collections.abc import Mapping
@@ -272,6 +273,12 @@ def _follow_state(walk: Traversal, value: Any) -> None:
                     walk.value(item)
 
 
+def _follow_environment(walk: Traversal, value: Any) -> None:
+    """The variables of the process: all of them, as code may compute the names it looks up."""
+    walk.mutable(value)
+    walk.values("environment", sorted(value.items()))
+
+
 def _reduced(value: Any) -> Any:
     """The state that pickle would store for an object of the standard library's C types."""
     reduce = copyreg.dispatch_table.get(type(value))
@@ -314,6 +321,7 @@ KINDS: Kinds = (
     ((tuple, list), _follow_sequence),
     (slice, _follow_slice),
     ((set, frozenset), _follow_set),
+    (type(os.environ), _follow_environment),
     ((dict, types.MappingProxyType), _follow_mapping),
     (object, _follow_instance),
 )

@@ -16,6 +16,9 @@ def _words(text: str) -> frozenset[str]:
 # This project's packages: `fly_trace.fingerprint()` covers their sources.
 OWN = _words("fly fly_backend fly_common fly_dialect fly_store fly_target fly_trace")
 
+# MLIR's bindings: `fingerprint` names their version.
+BINDINGS = _words("mlir torch_mlir")
+
 # Modules of the standard library whose functions depend only on their arguments. The key includes
 # Python's version. (`decimal` is missing because its results depend on the thread's context.)
 PURE = _words(
@@ -71,7 +74,19 @@ _IMMUTABLE_TYPE = 1 << 8  # Py_TPFLAGS_IMMUTABLETYPE, set only by C code
 
 def is_known(module: str) -> bool:
     """Returns whether a value with a name in `module` is identified by that name."""
-    return is_own(module) or module in PURE
+    return is_own(module) or module in PURE or module.partition(".")[0] in BINDINGS
+
+
+def module_found(name: str) -> str:
+    """The name of the module that an import finds by `name`, which may be another one's alias, or
+    in the package of that one."""
+    known, rest = name, ""
+    while known:
+        if isinstance(found := sys.modules.get(known), types.ModuleType):
+            return found.__name__ + rest
+        known, _, last = known.rpartition(".")
+        rest = f".{last}{rest}"
+    return name
 
 
 def is_own(module: str) -> bool:

@@ -23,7 +23,7 @@ from typing import Any
 from fly_common import paths
 from fly_common.errors import FlyError, UsageError
 
-from fly.call.arrays import is_array
+from fly.call.arrays.views import is_array
 from fly.flydsl.compiler import hints
 from fly.flydsl.runtime.device import get_rocm_arch
 

@@ -24,7 +24,7 @@ from fly_trace.signatures.signature import Constant, ParameterType
 from fly_trace.values.dtypes import DType
 
 from fly.call import arguments
-from fly.call.arrays import Array
+from fly.call.arrays.views import Array
 from fly.call.function import JitFunction
 from fly.torch.shapes import Layout, check, results
 from fly.tune.function import TunedFunction

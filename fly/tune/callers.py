@@ -10,7 +10,7 @@ from fly_common.errors import FlyError
 from fly_trace.signatures.signature import parameters_of
 
 from fly.call.function import JitFunction
-from fly.call.tracebacks import hide_frames
+from fly.call.reports.tracebacks import hide_frames
 from fly.tune.config import Setting, as_text
 from fly.tune.key import signature_text
 from fly.tune.plan import Plan

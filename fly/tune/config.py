@@ -15,15 +15,15 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from fly_common.command_line.options import KEYWORDS
 from fly_common.errors import UsageError
-from fly_common.options import KEYWORDS
 from fly_common.quoting import quoted
 from fly_common.record import record
 from fly_trace.signatures.annotations import TensorAnnotation
 from fly_trace.values.dtypes import DType
 
 from fly.call.arguments import is_constexpr, is_stream
-from fly.call.arrays import is_numpy_scalar
+from fly.call.arrays.views import is_numpy_scalar
 from fly.chains import tuning
 
 

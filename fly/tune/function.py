@@ -23,7 +23,7 @@ from fly.call import arguments as reading
 from fly.call.compiled import Compiled
 from fly.call.function import JitFunction
 from fly.call.host_options import CompileOptions
-from fly.call.tracebacks import hide_frames
+from fly.call.reports.tracebacks import hide_frames
 from fly.tune.callers import Callers
 from fly.tune.config import Config, Setting
 from fly.tune.devices import device_name

@@ -27,8 +27,8 @@ from fly_trace.signatures.signature import Constant
 from fly_trace.values.dtypes import DType, named
 
 from fly.call import arguments
-from fly.call.annotated_array import AnnotatedArray
-from fly.call.arrays import as_array
+from fly.call.arrays.annotated_array import AnnotatedArray
+from fly.call.arrays.views import as_array
 from fly.tune.config import as_text, is_constant, portable
 
 FUNCTIONS = {"abs": abs, "bool": bool, "int": int, "len": len, "max": max, "min": min}

@@ -93,7 +93,7 @@ def measure(
 
 def copied(compiled: Compiled, arguments: Arguments) -> Arguments:
     """The arguments with copies of the tensors that kernels write."""
-    from fly.call.arrays import as_value
+    from fly.call.arrays.views import as_value
 
     program = compiled.program
     assert program is not None
@@ -111,7 +111,7 @@ def _copy(value: Any, view: Any) -> Any:
     if hasattr(value, "clone") and hasattr(value, "data_ptr"):
         return value.detach().clone()
     import numpy as np
-    from fly_run.launch.memory import span_of
+    from fly_run.launch.arrays.memory import span_of
 
     span = span_of(view)
     memory = np.empty(span.nbytes, np.uint8)
@@ -139,7 +139,7 @@ def _seconds(
     from fly_run.launch import execution
     from fly_run.launch.repeating import Recorder, repeat, times_of
 
-    from fly.call.array_kinds import arrays_for
+    from fly.call.arrays.array_kinds import arrays_for
 
     program = compiled.program
     assert program is not None
@@ -183,7 +183,7 @@ def _restorer(
     """What puts the tensors of `reset` back, in the memory that kernels see."""
     import numpy as np
     from fly_run.devices.protocol import TO_DEVICE
-    from fly_run.launch.memory import span_of
+    from fly_run.launch.arrays.memory import span_of
 
     steps: list[Callable[[], object]] = []
     for name in original.reset:

@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 from emulator_support.engine import compile_opencl, launch
-from fly_common import toolchain
+from fly_common.programs import toolchain
 
 LANES = 32
 LANE = np.arange(LANES)

@@ -9,7 +9,7 @@ from typing import Any
 
 import launching_on_device
 import numpy as np
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_image.amd.code_object import CodeObject
 
 GFX9 = ("gfx90a", "gfx942", "gfx950")

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from backends import TEMPLATE
-from fly_common import toolchain
+from fly_common.programs import toolchain
 
 ROOT = TEMPLATE.parents[1]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]

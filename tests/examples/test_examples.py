@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_trace.session.load import find_entry, load_file
 
 import fly

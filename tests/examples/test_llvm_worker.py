@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 from chosen_targets import NVIDIA, chosen, chosen_nvidia
-from fly_common import prefetch, process, toolchain
-from fly_common.llvm_worker import client
+from fly_common.programs import prefetch, process, toolchain
+from fly_common.programs.llvm_worker import client
 from fly_trace.session.load import find_entry, load_file
 
 import fly

@@ -1,8 +1,9 @@
 """Telling what came out of a pipe, by content."""
 
 import pytest
-from fly_common import artifact, toolchain
+from fly_common import artifact
 from fly_common.errors import InputError
+from fly_common.programs import toolchain
 
 
 def elf(machine: int, kind: int) -> bytes:

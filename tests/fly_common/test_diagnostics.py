@@ -6,8 +6,9 @@ import subprocess
 import sys
 
 import pytest
-from fly_common import diagnostics, llvm_diagnostics
+from fly_common import diagnostics
 from fly_common.errors import InputError, Place, Related, UsageError
+from fly_common.programs import llvm_diagnostics
 
 TEXT = "    y = 'ä𝄞' + x"
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 from fly_common import filter
-from fly_common.command import Command
+from fly_common.command_line.command import Command
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
 
 

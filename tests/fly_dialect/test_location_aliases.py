@@ -3,7 +3,7 @@
 import os
 
 import pytest
-from fly_common import process
+from fly_common.programs import process
 from fly_dialect import dialect, text
 from fly_dialect.bindings import ir
 from fly_dialect.text import location_aliases

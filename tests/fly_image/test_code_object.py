@@ -5,8 +5,8 @@ import subprocess
 
 import msgpack
 import pytest
-from fly_common import toolchain
 from fly_common.errors import InputError
+from fly_common.programs import toolchain
 from fly_host import program, text
 from fly_host.section import SECTION
 from fly_image.amd.code_object import MOST_LDS, CodeObject

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_image import dwarf
 from fly_image.elf import Elf
 

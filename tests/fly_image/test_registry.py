@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import fly_image
 import pytest
-from fly_common import toolchain
 from fly_common.errors import InputError
+from fly_common.programs import toolchain
 from fly_image import registry
 from fly_image.amd.code_object import CodeObject
 from fly_image.image import POINTER, SHARED, VALUE

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
 from fly_common.errors import FlyError, InputError, MissingError
+from fly_common.programs import toolchain
 from fly_host import program, text
 from fly_host.section import SECTION
 from fly_image.amd.code_object import CodeObject

@@ -5,8 +5,8 @@ import random
 import subprocess
 
 import pytest
-from fly_common import toolchain
 from fly_common.errors import InputError
+from fly_common.programs import toolchain
 from fly_image.elf import Elf
 from fly_link import link
 from fly_link.backends.amd import in_process, inputs, linker, one_object

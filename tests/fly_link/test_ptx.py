@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from cuda_modules import TWO, disassembled, from_llvm, manifest, module, ptxas
-from fly_common import cuda_toolkit, toolchain
 from fly_common.diagnostics import Warning
 from fly_common.errors import FlyError, InputError, MissingError, UsageError
-from fly_common.process import limited
+from fly_common.programs import cuda_toolkit, toolchain
+from fly_common.programs.process import limited
 from fly_host.section import SECTION
 from fly_image.elf import Elf
 from fly_image.nvidia import ptx

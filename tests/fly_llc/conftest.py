@@ -3,7 +3,7 @@
 import subprocess
 
 import pytest
-from fly_common import toolchain
+from fly_common.programs import toolchain
 
 TRIPLE = 'target triple = "amdgcn-amd-amdhsa"\n'
 

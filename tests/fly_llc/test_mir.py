@@ -274,7 +274,7 @@ def test_wait_fields_against_llvm():
     """llvm-mc's own encoding of the counters."""
     import subprocess
 
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     for waits, cpu, cases in (
         (GFX9, "gfx942", [(5, 3), (0, 15), (63, 0), (17, 7)]),

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_common import toolchain
 from fly_common.errors import InputError, MissingError, UsageError
+from fly_common.programs import toolchain
 from fly_llc import Options, compile
 from fly_llc.insertion import native
 

@@ -6,7 +6,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
+from fly_common.programs import toolchain
 
 DATA = Path(__file__).with_name("data")
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from console import pattern, sessions
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from plugins import ROOT, SHIPPED
 
 TOOLS = ("fly-trace", "fly-opt-py", "fly-llc", "fly-link", "fly-run")

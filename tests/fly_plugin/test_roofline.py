@@ -19,8 +19,8 @@ from xml.etree import ElementTree
 import fly_image
 import numpy as np
 import pytest
-from fly_common import toolchain
 from fly_common.errors import InputError
+from fly_common.programs import toolchain
 from fly_image.elf import Elf
 from fly_link import link
 from fly_llc import Options, compile

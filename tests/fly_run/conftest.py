@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_host import program, text
 from fly_image.amd.code_object import CodeObject
 

@@ -8,8 +8,8 @@ import time
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
 from fly_common.errors import MissingError
+from fly_common.programs import toolchain
 from fly_store import file_digests
 from fly_store.build_id import build_id
 

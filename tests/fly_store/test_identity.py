@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_store import identity
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from fly_common import prefetch
+from fly_common.programs import prefetch
 from fly_store import store as store_module
 from fly_store.store import Store, key_of
 

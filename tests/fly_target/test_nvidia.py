@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 from chosen_targets import NVIDIA
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_target import registry
 from fly_target.nvidia.facts import nvidia_facts_of
 from fly_target.nvidia.triple import PTX_FEATURE

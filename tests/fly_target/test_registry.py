@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from chosen_targets import AMD
-from fly_common import toolchain
 from fly_common.errors import MissingError, UsageError
+from fly_common.programs import toolchain
 from fly_common.record import replace
 from fly_target import registry
 from fly_target.amd import generations

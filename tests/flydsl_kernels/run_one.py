@@ -36,6 +36,8 @@ MODULES = (
     "mxfp",
     "pages",
     "cdna5_moe",
+    "norm_variants",
+    "further",
 )
 
 
@@ -64,8 +66,8 @@ def watch_ours() -> None:
     from fly_trace.session import trace
 
     import fly.flydsl.install  # noqa: F401
-    from fly.call import compile_reports
     from fly.call.compiled import Compiled
+    from fly.call.reports import compile_reports
 
     for holder, name, stage in (
         (trace, "trace_function", "traces"),
@@ -113,6 +115,10 @@ def main() -> int:
     torch.set_num_threads(1)
     from flydsl_kernels import case as cases
 
+    if side == "recorded":
+        from flydsl_kernels import removed
+
+        removed.install()
     for module in MODULES:
         if (HERE / f"{module}.py").exists():
             importlib.import_module(f"flydsl_kernels.{module}")

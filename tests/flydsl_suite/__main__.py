@@ -20,7 +20,8 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from fly_common import paths, toolchain
+from fly_common import paths
+from fly_common.programs import toolchain
 
 TARGETS = ("gfx942", "gfx950")
 PROGRAM = Path(__file__).with_name("program.py")

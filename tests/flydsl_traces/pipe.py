@@ -20,6 +20,8 @@ import numpy as np
 
 STAGES = ("traced", "fly-opt-py", "opt", "fly-llc", "fly-link", "fly-run")
 SECONDS = 900
+# Bytes around arrays that kernels may read: FlyDSL's fetch ahead, into what a GPU has mapped there.
+MARGIN = 1 << 20
 # torch's types that NumPy lacks → the type of their bits.
 BITS = {"bfloat16": "uint16"}
 
@@ -33,7 +35,7 @@ def compiled(module: Path, target: str) -> str:
     told = module.with_suffix(".json")
     if told.exists():
         return json.loads(told.read_text())["stage"]
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     commands = (
         [tool("fly-opt-py"), "--target", target],
@@ -76,9 +78,11 @@ def launched(module: Path, folder: Path) -> str:
             if not (array.flags.c_contiguous or array.flags.f_contiguous):
                 return f"{name} is not contiguous, which a .npy file can't hold"
         np.save(folder / f"{name}.npy", array)
-        arguments.append(f"{name}={folder}/{name}.npy:{folder}/{name}.npy")
-    command = [tool("fly-run"), "--device", "emulator", "-q", str(module.with_suffix(".image"))]
-    done = subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=SECONDS)
+        kind = "address:" if one.get("address") else ""
+        arguments.append(f"{name}={kind}{folder}/{name}.npy:{folder}/{name}.npy")
+    command = [tool("fly-run"), "--device", "emulator", "-q", "--margin", str(MARGIN)]
+    command += [str(module.with_suffix(".image")), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS)
     if done.returncode:
         return first_error(done.stderr)
     print(done.stdout, end="", file=sys.stderr)

@@ -8,7 +8,7 @@ import re
 from pathlib import Path
 
 import numpy as np
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_host import text as host_text
 from fly_host.program import Program
 from fly_image.amd.code_object import CodeObject

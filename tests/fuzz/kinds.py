@@ -182,7 +182,7 @@ def read_hsaco(data: bytes, generator: random.Random) -> None:
 
 def values_for(program: Program) -> dict[str, np.ndarray | int | float]:
     """Returns an argument for each parameter of a program, of EXTENT elements a dimension."""
-    from fly_run.launch import dtypes
+    from fly_run.launch.arrays import dtypes
 
     made: dict[str, np.ndarray | int | float] = {}
     for one in program.parameters:

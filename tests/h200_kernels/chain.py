@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fly_common import toolchain
+from fly_common.programs import toolchain
 
 
 def llvm_ir(path: Path, entry: str, target: str) -> bytes:

@@ -12,7 +12,7 @@ import numpy as np
 from fly_host.program import Buffer, Launch, Program, Scalar
 from fly_host.readers import interpreter
 from fly_host.readers.values import Extents
-from fly_run.launch.dtypes import numpy_dtype
+from fly_run.launch.arrays.dtypes import numpy_dtype
 
 _FORMATS = {"f16": "<e", "f32": "<f", "f64": "<d"}
 

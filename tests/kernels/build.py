@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_image.amd.code_object import CodeObject
 
 from kernels.cases import CASES

@@ -93,7 +93,7 @@ class Bench:
 def prepared(targets: tuple[str, ...]) -> list[Bench]:
     """Returns the suite's comparisons on these targets, in parts, not yet opened."""
     found = []
-    for run in [*runs.gfx9(), *runs.OTHERWISE, *runs.rdna()]:
+    for run in [*runs.gfx9(), *runs.OTHERWISE, *runs.rdna(), *runs.wide()]:
         if run.target not in targets:
             continue
         chosen = run.probes()

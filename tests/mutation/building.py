@@ -12,7 +12,7 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_run.emulator.engine import library
 from fly_run.emulator.irgen import Function
 from fly_run.emulator.semantics import table

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fly_run.emulator import state
+from fly_run.emulator.semantics.base.emit import Handler
 
 from mutation import unseen
 from mutation.frame import shared
@@ -103,7 +104,8 @@ def mutants(operation: str, handler: str, text: str) -> list[Mutant]:
     lines = parsed(text)
     outside = shared(lines)
     result = []
-    for kind, number, changed in _changes(lines):
+    short = Handler(handler).lanes < state.LANES
+    for kind, number, changed in _changes(lines, short):
         if number in outside:
             continue
         before = lines[number].text
@@ -114,8 +116,8 @@ def mutants(operation: str, handler: str, text: str) -> list[Mutant]:
     return result
 
 
-def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
-    """Yields (kind, line number, replacement)."""
+def _changes(lines: list[Line], short: bool) -> Iterator[tuple[str, int, str]]:
+    """Yields (kind, line number, replacement). `short`: only waves of 32 lanes run the handler."""
     slots = sorted(
         {
             int(match[1])
@@ -127,8 +129,9 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
     masks = _masks(lines)
     offsets = _operand_offsets(lines)
     conditions = _conditions(lines)
-    deciding, without_sign = unseen.deciding(lines), unseen.without_sign(lines)
+    deciding, without_sign = unseen.deciding(lines), unseen.without_sign(lines, short)
     sign_masks = unseen.sign_masks(lines)
+    last_lanes = unseen.last_lanes(lines) if short else set()
     for line in lines:
         if line.name in deciding:
             for changed in unseen.admitting(line):
@@ -152,6 +155,8 @@ def _changes(lines: list[Line]) -> Iterator[tuple[str, int, str]]:
         if line.name not in offsets | conditions:
             for changed in _constant_changes(line):
                 if line.name in without_sign and " = ashr " in changed:
+                    continue
+                if line.name in last_lanes and "@llvm.cttz" in changed:
                     continue
                 if line.name in sign_masks and " = ashr " in changed and _lowered(line, changed):
                     continue

@@ -60,9 +60,11 @@ def verdicts(
     trials: Sequence[tuple[str, int, int]],
     jobs: int,
     say: Callable[[str], None],
+    describe: Callable[[int], str],
 ) -> list[int]:
     """Returns the exit status of a child for each trial: a handler, its address, the mutant's.
-    Negative: the signal that ended it."""
+    Negative: the signal that ended it. Survivors are told at once, as `describe` has it for the
+    number of a trial; no text: it is none."""
     results = [0] * len(trials)
     running: dict[int, int] = {}
     started = time.monotonic()
@@ -70,14 +72,17 @@ def verdicts(
 
     def reap() -> None:
         child, status = os.wait()
-        results[running.pop(child)] = os.waitstatus_to_exitcode(status)
+        number = running.pop(child)
+        results[number] = os.waitstatus_to_exitcode(status)
+        if results[number] == SURVIVED and (text := describe(number)):
+            say(text)
 
     for number, (handler, function, other) in enumerate(trials):
         while len(running) >= jobs:
             reap()
         child = in_child(lambda h=handler, f=function, o=other: jury.notice(h, f, o))
         running[child] = number
-        if number % 200 == 199:
+        if number % 100 == 99:
             say(f"{number + 1} of {len(trials)}, {time.monotonic() - started:.0f} s")
     while running:
         reap()

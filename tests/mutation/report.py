@@ -62,8 +62,7 @@ class Report:
 
     def lines(self) -> Iterator[str]:
         for m in self.survivors:
-            seen = "" if m.handler in self.covered else " (no test uses it)"
-            yield f"survives: {m.handler}{seen} [{m.kind}] {m.what}"
+            yield survivor(m, "" if m.handler in self.covered else " (no test uses it)")
         for m in self.accepted:
             yield f"accepted: {m.handler} [{m.kind}] {m.what}: {reason(m)}"
         kinds = collections.Counter(m.kind for m in self.mutants)
@@ -76,6 +75,10 @@ class Report:
         if not self.trusted:
             false, failed = ", ".join(self.alarms) or "none", ", ".join(self.failed) or "none"
             yield f"not to be trusted: false alarms {false}; not judged {failed}"
+
+
+def survivor(mutant: Mutant, seen: str = "") -> str:
+    return f"survives: {mutant.handler}{seen} [{mutant.kind}] {mutant.what}"
 
 
 def _counts(counter: collections.Counter[str]) -> str:

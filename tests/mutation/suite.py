@@ -24,10 +24,17 @@ FILES = (
     *("test_engine_[!l]*.py", "test_oracle_kernels.py", "test_oracle_folding.py"),
     *("test_matrix_*.py", "test_launch.py", "test_observe.py", "test_oracle_wmma.py"),
     *("test_measure.py", "test_strict.py", "test_stats.py", "test_trace.py"),
-    *("test_access_bounds.py", "test_shortcuts.py", "test_measured_sums.py", "test_dot_forms.py"),
+    *(
+        "test_access_bounds.py",
+        "test_shortcuts.py",
+        "test_fused_runs.py",
+        "test_measured_sums.py",
+        "test_dot_forms.py",
+    ),
     *("test_half_overflow.py", "test_copies_to_lds.py", "test_tensor_moves.py"),
     *("test_strict_copies.py", "test_lds_barriers.py", "test_strict_clusters.py"),
     *("test_inactive_addresses.py", "test_rdna_registers.py", "test_vgpr_msb.py"),
+    *("test_quick_buffers.py", "test_clamp.py", "test_waits_and_prefetches.py"),
 )
 # Time limit in seconds for the tests of a handler, of which only the quickest run: a child that
 # detects nothing must finish long before its own limit.
@@ -76,11 +83,20 @@ class Suite:
 
 
 class _Within:
-    """A pytest plugin that replaces the test loop: records all tests and calls `then`."""
+    """A pytest plugin that replaces the test loop: records all tests and calls `then`. Tests with
+    the name of a target in their parameters only run if it is one of `targets`."""
 
-    def __init__(self, handlers: Handlers, then: Callable[[Suite], None]):
+    def __init__(self, handlers: Handlers, then: Callable[[Suite], None], targets: frozenset[str]):
         self.handlers = handlers
         self.then = then
+        self.targets = targets
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        items[:] = [item for item in items if self._wanted(item.nodeid)]
+
+    def _wanted(self, name: str) -> bool:
+        named = set(re.findall(r"gfx\d+[a-z]?", name.partition("[")[2]))
+        return not named or not named.isdisjoint(self.targets)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -97,9 +113,14 @@ class _Within:
         return True
 
 
-def within(handlers: Handlers, then: Callable[[Suite], None], only: str | None = None) -> None:
-    """Calls `then` within pytest, with the tests collected and recorded: those of files whose
-    names, without `.py`, match `only`."""
+def within(
+    handlers: Handlers,
+    then: Callable[[Suite], None],
+    targets: frozenset[str],
+    only: str | None = None,
+) -> None:
+    """Calls `then` within pytest, with the tests collected and recorded: those on `targets`, of
+    files whose names, without `.py`, match `only`."""
     found = (path for pattern in FILES for path in (TESTS / "fly_run").rglob(pattern))
     names = sorted(str(path) for path in found if not only or re.fullmatch(only, path.stem))
     options = ["-p", "no:cacheprovider", "-p", "no:faulthandler", f"--rootdir={TESTS.parent}"]
@@ -108,7 +129,7 @@ def within(handlers: Handlers, then: Callable[[Suite], None], only: str | None =
     # What `make test` leaves out notices damage too: a handler's tests are chosen by their time.
     options += ["-m", "heavy or not heavy"]
     with _silence():
-        pytest.main([*options, *names], plugins=[_Within(handlers, then)])
+        pytest.main([*options, *names], plugins=[_Within(handlers, then, targets)])
 
 
 @contextlib.contextmanager

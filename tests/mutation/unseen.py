@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from fly_run.emulator import state
+
 from mutation.ir_text import NAME, Line, split, type_of, value_of
 
 _SHORTCUT = re.compile(r"  br i1 (%\w+), label %shortcut")
@@ -63,25 +65,65 @@ def _shifts_by(line: Line, count: int) -> bool:
     return bool(re.search(rf", (splat \(i\d+ {count}\)|{count})$", line.rest))
 
 
-def without_sign(lines: list[Line]) -> set[str]:
+def without_sign(lines: list[Line], short: bool) -> set[str]:
     """Returns the right shifts of which only bits of the original value are used: those that
-    extract a part of EXEC, by the first lane of a loop over parts of a row."""
-    steps = {}  # the counters of lane loops and their steps
-    bounded = {
-        match[1]
-        for line in lines
-        if line.opcode == "icmp" and (match := re.match(r"ult i64 (%\w+), 64$", line.rest))
-    }
-    for line in lines:
-        match = re.match(r"i64 (%\w+), (\d+)$", line.rest)
-        if match and line.name in bounded and line.opcode == "add":
-            steps[match[1]] = int(match[2])
+    extract a part of a lane mask, by the first lane of a loop over parts of a row; and in a `short`
+    wave's handler those of EXEC from part to part, as its upper half is 0."""
+    steps = _first_lanes(lines)
+    execs = _masks_in_turn(lines) if short else set()
     found = set()
     for line in lines:
-        if line.opcode != "lshr" or not (match := re.match(r"i64 %\w+, (%\w+)$", line.rest)):
+        if line.opcode != "lshr" or not (match := re.match(r"i(32|64) (%\w+), (\S+)$", line.rest)):
             continue
-        width = steps.get(match[1])
+        if match[2] in execs and _NUMBER.match(match[3]):
+            found.add(line.name)
+        width = steps.get(match[3])
         uses = [o for o in lines if line.name in NAME.findall(o.rest if o.name else o.text)]
-        if width and all(o.rest == f"i64 {line.name} to i{width}" for o in uses):
+        if width and all(o.rest == f"i{match[1]} {line.name} to i{width}" for o in uses):
             found.add(line.name)
     return found
+
+
+def last_lanes(lines: list[Line]) -> set[str]:
+    """Returns the counts of leading zeros of EXEC that only bound a loop over a wave of 32 lanes
+    (`63 - ctlz`): with trailing zeros in their place the bound is 32 or more, and the loop goes on
+    over lanes that are never active."""
+    named = {line.name: line for line in lines if line.name}
+    found = set()
+    for line in lines:
+        match = re.match(r"i64 63, (%\w+)$", line.rest)
+        count = named.get(match[1]) if match and line.opcode == "sub" else None
+        if count is None or "@llvm.ctlz.i64" not in count.rest:
+            continue
+        uses = [o for o in lines if line.name in NAME.findall(o.rest if o.name else o.text)]
+        if uses and all(re.match(rf"ule i64 %\w+, {line.name}$", o.rest) for o in uses):
+            found.add(count.name)
+    return found
+
+
+_NUMBER = re.compile(r"\d+$")
+
+
+def _first_lanes(lines: list[Line]) -> dict[str, int]:
+    """Returns the counters of loops over parts of a row, and the same as i32, with the number of
+    lanes of a part."""
+    counters = {line.name for line in lines if line.opcode == "phi" and "i64 [0, " in line.rest}
+    steps = {}
+    for line in lines:
+        match = re.match(r"i64 (%\w+), (8|16|32)$", line.rest)
+        if match and line.opcode == "add" and match[1] in counters:
+            steps[match[1]] = int(match[2])
+    for line in lines:
+        match = re.match(r"i64 (%\w+) to i32$", line.rest)
+        if match and line.opcode == "trunc" and match[1] in steps:
+            steps[line.name] = steps[match[1]]
+    return steps
+
+
+def _masks_in_turn(lines: list[Line]) -> set[str]:
+    """Returns what a loop over parts of a row has left of EXEC."""
+    places = {line.name for line in lines if line.rest == f"i8, ptr %wave, i64 {state.EXEC}"}
+    loads = {f"i64, ptr {place}" for place in places}
+    whole = {line.name for line in lines if line.opcode == "load" and line.rest in loads}
+    starts = ((line.name, re.match(r"i64 \[(%\w+), ", line.rest)) for line in lines)
+    return whole | {name for name, match in starts if match and match[1] in whole}

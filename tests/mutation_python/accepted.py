@@ -48,7 +48,7 @@ ACCEPTED: tuple[tuple[str, str, str, str], ...] = (
         "the name of a tensor that there is not",
     ),
     (
-        r"fly_run\.launch\.tensors",
+        r"fly_run\.launch\.arrays\.tensors",
         r"_overlaps_itself",
         r"^(step < reach → step <= reach|extent - 1 → extent \+ 1|n > 1 → n >= 1"
         r"|.* - array\.itemsize|array\.size > span // array\.itemsize → array\.size >= .*)$",

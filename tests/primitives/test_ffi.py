@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fly_common import toolchain
 from fly_common.errors import FlyError, InputError, MissingError
+from fly_common.programs import toolchain
 from fly_opt.pipeline import stage
 from fly_opt.pipeline.options import Options
 from fly_target import registry

@@ -315,7 +315,7 @@ def test_refusals_name_the_users_line(call, message):
 
 
 def test_operations_have_identities():
-    from fly_trace.primitives.operations import neutral
+    from fly_trace.primitives.waves.operations import neutral
     from fly_trace.values.dtypes import DTYPES
 
     for dtype in DTYPES.values():

@@ -132,7 +132,7 @@ def test_with_code_the_host_program_does_not_count():
 
 def test_the_code_of_an_image(tmp_path: Path):
     """The linker's options and the section of the host program, by objcopy."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     source = b"""target triple = "amdgcn-amd-amdhsa"
     define amdgpu_kernel void @k(ptr addrspace(1) %p) { store i32 NUMBER, ptr addrspace(1) %p

@@ -157,7 +157,7 @@ def _command(step: list[str], data: bytes, commands: dict, folder: Path) -> byte
 def _stay_in_this_process() -> None:
     """Disables isolation in tools: they would end their process, which is already a child here."""
     try:
-        isolation = importlib.import_module("fly_common.isolation")
+        isolation = importlib.import_module("fly_common.command_line.isolation")
     except ImportError:  # the revision is older than isolation
         return
     isolation.isolate = lambda *_: None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import gcd
 
 from fly_common.record import replace
@@ -116,22 +117,33 @@ def check_recast_iter(operands: list[Spec], results: list[Spec], _: Attributes) 
         raise ValueError(f"{source} can't be converted to {result}: the address spaces differ")
 
 
-def _value_fits(value: Spec, element: str) -> bool:
-    """Whether a value of this type is one element, or a vector of elements."""
-    if value == element:
+def _value_fits(value: Spec, pointer: PtrSpec) -> bool:
+    """Whether a value of this type is one element, or a vector of elements. In memory it may be
+    anything of whole bytes: FlyDSL loads and stores the bytes at the pointer, whatever its type."""
+    if not isinstance(value, str):
+        return False
+    vector = _VECTOR.fullmatch(value)
+    element = vector[1] if vector else value
+    if element == pointer.element:
         return True
-    return isinstance(value, str) and value.startswith("vector<") and value.endswith(f"x{element}>")
+    if pointer.space == "register" or not _NUMBER.fullmatch(element):
+        return False
+    return bits(pointer.element) % 8 == 0 and bits(element) % 8 == 0
+
+
+_VECTOR = re.compile(r"vector<(?:\d+x)+(.+)>")
+_NUMBER = re.compile(r"[if]\d+|bf16|index|f8\w+")
 
 
 def check_ptr_load(operands: list[Spec], results: list[Spec], _: Attributes) -> None:
     pointer = ptr_operand(operands, 0)
-    if not _value_fits(results[0], pointer.element):
+    if not _value_fits(results[0], pointer):
         raise ValueError(f"{results[0]} can't be loaded from {pointer}")
 
 
 def check_ptr_store(operands: list[Spec], _: list[Spec], __: Attributes) -> None:
     pointer = ptr_operand(operands, 1)
-    if not _value_fits(operands[0], pointer.element):
+    if not _value_fits(operands[0], pointer):
         raise ValueError(f"{operands[0]} can't be stored to {pointer}")
 
 

@@ -11,7 +11,7 @@ import os
 import re
 from typing import TYPE_CHECKING
 
-from fly_common import process
+from fly_common.programs import process
 
 from fly_dialect.text.lexical import STRING
 

@@ -90,7 +90,7 @@ def _llvmlite() -> str | None:
 @_available
 def library(text: str, options: Options) -> bytes:
     """The shared library of a module."""
-    from fly_common import prefetch, toolchain
+    from fly_common.programs import prefetch, toolchain
 
     try:
         linker = toolchain.find_program("ld.lld")
@@ -161,7 +161,7 @@ def _selection(options: Options) -> int:
 
 
 def _program(name: str, words: list[str], data: bytes) -> bytes:
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     return _checked(name, toolchain.run_program(name, words, data))
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from fly_trace.core import tracing
 from fly_trace.values.dtypes import BOOL, F32, I32
-from fly_trace.values.fast_math import of_op
+from fly_trace.values.functions.fast_math import of_op
 
 from fly.flydsl.numbers.raw import escape, lift, lower
 

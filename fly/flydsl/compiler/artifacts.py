@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import UsageError
 
-from fly.call import compile_reports
 from fly.call.compiled import Compiled
+from fly.call.reports import compile_reports
 from fly.flydsl.utils import env
 
 if TYPE_CHECKING:

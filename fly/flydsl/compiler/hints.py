@@ -18,7 +18,7 @@ from typing import Any
 
 from fly_common.errors import UsageError
 from fly_common.record import record
-from fly_trace.values.fast_math import FLAGS, FastMathFlags
+from fly_trace.values.functions.fast_math import FLAGS, FastMathFlags
 
 KNOWN = ("waves_per_eu", "maxnreg", "fast_fp_math", "unsafe_fp_math", "fastmath", "llvm_options")
 

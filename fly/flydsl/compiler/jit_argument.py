@@ -15,9 +15,9 @@ from fly_dialect.layouts.integers import Int
 from fly_trace.signatures.signature import PointerType, TensorType
 from fly_trace.values.dtypes import DType, named
 
-from fly.call.annotated_array import AnnotatedArray
-from fly.call.annotated_array import from_dlpack as _from_dlpack
-from fly.call.arrays import view
+from fly.call.arrays.annotated_array import AnnotatedArray
+from fly.call.arrays.annotated_array import from_dlpack as _from_dlpack
+from fly.call.arrays.views import view
 
 __all__ = ["JitArgumentRegistry", "from_c_void_p", "from_dlpack", "from_torch_tensor"]
 

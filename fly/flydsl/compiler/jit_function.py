@@ -20,11 +20,11 @@ from fly_trace.values.dtypes import I64
 from fly_trace.values.scalars import Scalar
 
 from fly.call import arguments as reading
-from fly.call.arrays import is_array
+from fly.call.arrays.views import is_array
 from fly.call.compiled import Compiled
 from fly.call.function import JitFunction
 from fly.call.host_options import DEFAULT
-from fly.call.tracebacks import hide_frames
+from fly.call.reports.tracebacks import hide_frames
 from fly.chains import tuning
 from fly.flydsl.compiler import hints, variables
 from fly.flydsl.compiler.artifacts import CompiledArtifact, MlirCompiler, through
@@ -61,7 +61,7 @@ class Variant(JitFunction):
         return f" flydsl {self.words} {_flydsl_key()}"
 
     def run(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        from fly.call.array_kinds import arrays_for
+        from fly.call.arrays.array_kinds import arrays_for
         from fly.flydsl.runtime.addresses import accessible
 
         try:

@@ -6,16 +6,18 @@ Python's; a dynamic `if` in such a helper is an error, as it is in FlyDSL.
 
 from __future__ import annotations
 
-import dis
+from opcode import opmap
 from types import CodeType
 from typing import Any
 
 from fly_trace import rewrite
 
+_STORE = opmap["STORE_GLOBAL"]
+
 
 def is_plain(code: CodeType, space: dict[str, Any]) -> bool:
     """Whether a function of a program of FlyDSL's assigns to a global."""
-    if not any(one.opname == "STORE_GLOBAL" for one in dis.get_instructions(code)):
+    if _STORE not in code.co_code[::2]:  # operations are every other byte; inline caches are 0
         return False
     names = (str(getattr(value, "__name__", "")) for value in list(space.values()))
     return any(name.startswith("fly.flydsl.") for name in names)

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from fly_common.command_line.options import KEYWORDS
 from fly_common.errors import UsageError
-from fly_common.options import KEYWORDS
 
 from fly.flydsl.utils import env
 

@@ -10,11 +10,11 @@ from typing import Any
 from fly_trace.core import tracing
 from fly_trace.values.dtypes import BOOL, I32
 from fly_trace.values.elementwise import Elementwise
-from fly_trace.values.fast_math import FastMathFlags, of_op
+from fly_trace.values.functions.fast_math import FastMathFlags, of_op
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_arithmetic import spread
+from fly_trace.values.vector.vector_arithmetic import spread
+from fly_trace.values.vector.vectors import Vector
 from fly_trace.values.vector_shapes import broadcast, count
-from fly_trace.values.vectors import Vector
 
 from fly.flydsl._mlir.dialects import arith as _dialect
 from fly.flydsl.expr.utils.arith import (

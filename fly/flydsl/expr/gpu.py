@@ -9,7 +9,7 @@ from fly_trace.expr import gpu as _language
 from fly_trace.expr.gpu import *  # noqa: F403  # type: ignore[assignment]
 from fly_trace.values.dtypes import I32
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vectors import Vector
+from fly_trace.values.vector.vectors import Vector
 
 from fly.flydsl._mlir.dialects import gpu as _dialect
 from fly.flydsl.numbers.operators import typed

@@ -17,8 +17,8 @@ from fly_trace.memory.pointers import Pointer
 from fly_trace.memory.tensors import Tensor
 from fly_trace.values.dtypes import BOOL, F32, F64, I8, I32, I64, U32, U64, DType
 from fly_trace.values.scalars import Scalar
+from fly_trace.values.vector.vectors import Vector, VectorType
 from fly_trace.values.vector_shapes import vector_ir
-from fly_trace.values.vectors import Vector, VectorType
 
 from fly.flydsl.expr.primitive import element, to_llvm_ptr
 from fly.flydsl.numbers.operators import typed

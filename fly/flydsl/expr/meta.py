@@ -10,7 +10,7 @@ from typing import Any
 
 from fly_trace import rewrite
 from fly_trace.core import tracing
-from fly_trace.values.fast_math import fastmath
+from fly_trace.values.functions.fast_math import fastmath
 
 _plain: set[CodeType] = set()
 rewrite.PLAIN.append(lambda code, _: code in _plain)

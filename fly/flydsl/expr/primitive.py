@@ -11,7 +11,7 @@ from fly_trace.core import tracing
 from fly_trace.memory.pointers import Pointer
 from fly_trace.memory.tensors import Tensor
 from fly_trace.values.dtypes import DType
-from fly_trace.values.vectors import VectorType
+from fly_trace.values.vector.vectors import VectorType
 
 from fly.flydsl.numbers.raw import escape, lift, lower
 from fly.flydsl.numbers.types import dtype_of, vector_parts

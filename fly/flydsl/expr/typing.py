@@ -10,9 +10,9 @@ import fly_trace.expr as _language
 from fly_trace.core import tracing
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
+from fly_trace.values.vector.vectors import Vector as _Vector
+from fly_trace.values.vector.vectors import VectorType
 from fly_trace.values.vector_shapes import count, nested, vector_ir
-from fly_trace.values.vectors import Vector as _Vector
-from fly_trace.values.vectors import VectorType
 
 from fly.flydsl.numbers.classes import filled
 from fly.flydsl.numbers.methods import vector_load

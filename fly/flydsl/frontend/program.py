@@ -88,10 +88,14 @@ class Recorder:
 
         for name, tensor in tensors.items():
             data = (folder / f"{name}.bin").read_bytes()
-            # A tensor may be several arguments, of which kernels write one.
-            if data != as_bytes(tensor) and data != before[name]:
-                new = torch.frombuffer(bytearray(data), dtype=torch.uint8).view(tensor.dtype)
-                tensor.copy_(new.view(tensor.shape))
+            # Memory may be several arguments', of which kernels write one: what differs is new.
+            if data != before[name]:
+                old, new = (
+                    torch.frombuffer(bytearray(one), dtype=torch.uint8)
+                    for one in (before[name], data)
+                )
+                own = tensor.view(torch.uint8)
+                own.copy_(torch.where(new != old, new, own))
 
 
 def name_arguments(module: Any, entry: str, names: list[str], arguments: list[Any]) -> None:
@@ -152,8 +156,32 @@ def store(folder: Path, arguments: dict[str, Any]) -> dict[str, Any]:
             continue
         elif isinstance(plain := getattr(value, "value", value), (bool, int, float)):
             told[name] = {"value": plain}
+            if (flat := at_address(plain)) is not None:
+                tensors[name] = flat
+                told[name] = {
+                    "dtype": "uint8", "address": True, "pointer": False,
+                    "shape": [len(flat)], "strides": [1],
+                }  # fmt: skip
+                (folder / f"{name}.bin").write_bytes(as_bytes(flat))
     (folder / "arguments.json").write_text(json.dumps(told))
     return tensors
+
+
+def at_address(value: Any) -> Any:
+    """The bytes from an address on to the end of what torch has allocated there: kernels take
+    addresses as integers, too. None for an integer that is no such address."""
+    import torch
+
+    if type(value) is not int or value < 1 << 16:  # where no system has memory of a program
+        return None
+    for one in gc.get_objects():
+        if type(one) is torch.Tensor and one.device.type == "cpu":
+            storage = one.untyped_storage()
+            start, size = storage.data_ptr(), storage.nbytes()
+            if start <= value < start + size:
+                whole = torch.empty(0, dtype=torch.uint8).set_(storage)
+                return whole[value - start :]
+    return None
 
 
 def element(value: Any) -> str:

@@ -10,10 +10,10 @@ from typing import Any
 
 from fly_trace.core import rules, tracing
 from fly_trace.values.dtypes import DType, Numeric
-from fly_trace.values.fast_math import FastMathFlags
+from fly_trace.values.functions.fast_math import FastMathFlags
 from fly_trace.values.scalars import Scalar
+from fly_trace.values.vector.vectors import Vector, VectorType
 from fly_trace.values.vector_shapes import count, nested, vector_ir
-from fly_trace.values.vectors import Vector, VectorType
 
 from fly.flydsl.numbers.methods import select
 from fly.flydsl.numbers.operators import FlyDSLError, FlyDSLIndexError, typed

@@ -16,11 +16,11 @@ from fly_trace.signatures.annotations import Constexpr
 from fly_trace.values.conversion import bitcast as scalar_bitcast
 from fly_trace.values.dtypes import BOOL, DType, named
 from fly_trace.values.elementwise import Elementwise
-from fly_trace.values.fast_math import of_op
+from fly_trace.values.functions.fast_math import of_op
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_arithmetic import select as vector_select
-from fly_trace.values.vector_arithmetic import spread
-from fly_trace.values.vectors import Vector, VectorType
+from fly_trace.values.vector.vector_arithmetic import select as vector_select
+from fly_trace.values.vector.vector_arithmetic import spread
+from fly_trace.values.vector.vectors import Vector, VectorType
 
 from fly.flydsl.numbers import promotion
 from fly.flydsl.numbers.operators import NUMBERS, typed, wrapped

@@ -14,14 +14,16 @@ from fly_common.record import record
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.layouts.int_tuples import Extent
-from fly_trace.values import conversion, fast_math, vector_arithmetic
+from fly_trace.values import conversion
 from fly_trace.values.dtypes import BOOL, F32, F64, I32, DType, rounded
 from fly_trace.values.elementwise import PREDICATES, Elementwise
+from fly_trace.values.functions import fast_math
 from fly_trace.values.promotion import default
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_arithmetic import spread
+from fly_trace.values.vector import vector_arithmetic
+from fly_trace.values.vector.vector_arithmetic import spread
+from fly_trace.values.vector.vector_values import Vector
 from fly_trace.values.vector_shapes import broadcast, count
-from fly_trace.values.vector_values import Vector
 
 from fly.flydsl.numbers import promotion
 from fly.flydsl.numbers.raw import RawScalar, RawVector, lift, raw_scalar
@@ -332,7 +334,7 @@ def _raw(operation: str, a: Any, b: Any) -> Any:
 
 def _power(a: Any, b: Any) -> Any:
     """A float to the power of an integer."""
-    from fly_trace.values.math_functions import fpowi
+    from fly_trace.values.functions.math_functions import fpowi
 
     if getattr(b, "number", None) is not None:
         b = Scalar(I32, number=int(b.number))

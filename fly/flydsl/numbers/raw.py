@@ -13,8 +13,8 @@ from fly_trace.core.dialect_value import DialectValue, wrap
 from fly_trace.memory.structs import Array
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_values import Vector
-from fly_trace.values.vectors import VectorType
+from fly_trace.values.vector.vector_values import Vector
+from fly_trace.values.vector.vectors import VectorType
 
 from fly.flydsl.numbers.types import dtype_of, ir_type, vector_parts
 

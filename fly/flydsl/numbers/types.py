@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from fly_trace.values.dtypes import BOOL, EVERY, STORED, DType, Integer, element_type
-from fly_trace.values.vectors import VectorType
+from fly_trace.values.vector.vectors import VectorType
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir

@@ -15,7 +15,7 @@ from fly_trace.memory.structs import Record, is_constant
 from fly_trace.signatures.annotations import Constexpr
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vectors import VectorType
+from fly_trace.values.vector.vectors import VectorType
 
 from fly.flydsl.numbers.classes import name_of as vector_name
 from fly.flydsl.numbers.operators import FlyDSLError, typed

@@ -20,8 +20,8 @@ from fly_host.native.specialisation import (
 from fly_host.program import Buffer, Call, Launch, Program, Scalar, Tensor
 from fly_host.readers.values import Extents
 from fly_numerics.element_types import ELEMENT_TYPES
-from fly_run.launch import dtypes
-from fly_run.launch.tensors import extents_of
+from fly_run.launch.arrays import dtypes
+from fly_run.launch.arrays.tensors import extents_of
 
 MOST_ITEMS = (1 << 32) - 1
 

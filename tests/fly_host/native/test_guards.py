@@ -245,7 +245,7 @@ def test_alignment() -> None:
     ],
 )
 def test_scalars(dtype: str, good: tuple[Any, ...], bad: tuple[Any, ...]) -> None:
-    from fly_run.launch.dtypes import pack_scalar
+    from fly_run.launch.arrays.dtypes import pack_scalar
 
     made = program(host.Scalar("x", dtype))
     found, driver = native(made, good[0])
@@ -264,7 +264,7 @@ def test_floats_are_rounded_as_by_python(dtype: str) -> None:
     import random
     import struct
 
-    from fly_run.launch.dtypes import pack_scalar
+    from fly_run.launch.arrays.dtypes import pack_scalar
 
     found, driver = native(program(host.Scalar("x", dtype)), 1.0)
     numbers = random.Random(1)

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_opt import Options, compile
 from fly_trace.session.trace import trace_file
 

@@ -209,3 +209,19 @@ def test_every_step_has_a_handler(target):
         wrong += [f"{text}: {step.handler}" for step in steps if step.handler not in handlers]
     assert executed > 2000
     assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong[:20])
+
+
+def test_offsets_that_count_accesses_are_only_gfx1250s():
+    """LLVM's disassembler prints `scale_offset` for gfx1201 too, where the bit means nothing."""
+    text = "global_load_b32 v0, v1, s[0:1] scale_offset"
+    for target, known in (("gfx1201", False), ("gfx1250", True)):
+        operations = table.operations_of(target)
+        handlers = {name: 1 for operation in operations.values() for name in operation.handlers}
+        allocation, constants = Allocation(256, 256, 256, 512), Constants(0, 1 << 26)
+        registers = Registers(allocation, constants, EMULATED[target], 32)
+        encoder = Encoder(registers, operations, handlers, null_region=0)
+        if known:
+            assert [step.handler for step in encoder.lower(parse(text, 0, 12))]
+        else:
+            with pytest.raises(Unsupported, match="scale_offset"):
+                encoder.lower(parse(text, 0, 12))

@@ -100,7 +100,7 @@ ABSENT["gfx1250"] = ABSENT["gfx1201"] - {
 NOWHERE = {"ds_wrxchg_b32", "ds_wrxchg_b64"}
 
 
-@pytest.mark.parametrize("run", runs.rdna(), ids=str)
+@pytest.mark.parametrize("run", [*runs.rdna(), *runs.wide()], ids=str)
 def test_family(run):
     batch = run.batch(run.probes())
     lines = differing(batch, build.assemble(batch.text, run.target), run.frame)

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 from emulator_support.engine import compile_opencl
-from fly_common import paths, process, toolchain
+from fly_common import paths
+from fly_common.programs import process, toolchain
 from fly_run.hip_runtime import code, interface, library, table
 from fly_run.hip_runtime.prototypes import prototypes
 

@@ -10,7 +10,7 @@ from fly_common.record import replace
 from fly_host import program
 from fly_host.refusals import describe
 from fly_image.amd.code_object import Argument, CodeObject, Kernel
-from fly_run.launch import tensors
+from fly_run.launch.arrays import tensors
 from launch_recording import record
 
 KERNEL = Kernel(

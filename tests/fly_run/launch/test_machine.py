@@ -11,11 +11,11 @@ from fly_host.program import Buffer, Call, Launch, Operand, Program, Scalar, Str
 from fly_host.readers.values import Extents
 from fly_run.launch import machine as machines
 from fly_run.launch import packing
-from fly_run.launch.arrays import NUMPY
+from fly_run.launch.arrays.memory import Memory, Span, span_of
+from fly_run.launch.arrays.protocol import NUMPY
+from fly_run.launch.arrays.tensors import check_array, check_symbols
 from fly_run.launch.checking import check
 from fly_run.launch.machine import DeviceMachine, Held, check_room
-from fly_run.launch.memory import Memory, Span, span_of
-from fly_run.launch.tensors import check_array, check_symbols
 
 
 @dataclass

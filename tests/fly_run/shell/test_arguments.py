@@ -5,6 +5,7 @@ import pytest
 from fly_common.errors import UsageError
 from fly_host.program import Buffer, Operand, Program, Scalar, Tensor, View
 from fly_run.shell.argument_text import (
+    Address,
     Argument,
     LocalMemory,
     Made,
@@ -58,6 +59,10 @@ from fly_run.shell.argument_values import _allocate, for_program
         ("x=bool:true", "x", Typed(b"\1", "bool"), None),
         ("s=bytes:00ff a0", "s", Typed(bytes.fromhex("00ffa0")), None),
         ("l=lds:1024", "l", LocalMemory(1024), None),
+        ("p=address:x.npy", "p", Address(Path("x.npy")), None),
+        ("p=address:x.npy:y.npy", "p", Address(Path("x.npy")), "y.npy"),
+        ("p=address:zeros(3,f32):y.npy", "p", Address(Made("zeros", (3,), "f32")), "y.npy"),
+        ("address:x.npy", None, Address(Path("x.npy")), None),
         ("a.npy", None, Path("a.npy"), None),
         ("i64:3", None, Typed((3).to_bytes(8, "little"), "i64"), None),
         ("zeros(3,f32):out.npy", None, Made("zeros", (3,), "f32"), "out.npy"),
@@ -111,6 +116,8 @@ def test_what_is_no_argument_is_a_file(text):
         ("x=i32:2.5", "x=i32:2.5: 2.5 is not a valid i32"),
         ("x=f16:1e6", "x=f16:1e6: 1e6 does not fit in f16"),
         ("x=bytes:0f0", "x=bytes:0f0: '0f0' is not a string of hex digits, two per byte"),
+        ("x=address:5", "x=address:5: only an array has an address"),
+        ("x=address:", "x=address:: can't parse ''"),
         ("x=lds:-4", "x=lds:-4: the amount of LDS must be an integer ≥ 0, not '-4'"),
     ],
 )

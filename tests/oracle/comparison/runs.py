@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, replace
 
 from oracle.launching import build
-from oracle.probes import instructions, probe, rdna_probe, try_rdna
+from oracle.probes import instructions, probe, rdna_probe, try_rdna, try_rdna_wide
 
 # With f32 denormals off (FLOAT_DENORM_MODE_32 = 0) f32 operations flush them, f64 don't.
 SINGLE = re.compile(
@@ -32,23 +32,28 @@ QUIET = re.compile(r"v_(pk_)?(min3?|max3?|med3|minmax|maxmin)_f(16|32|64)")
 @dataclass(frozen=True)
 class Run:
     """Probes of a target that form one run: those of a family, or of instructions matching
-    `names`."""
+    `names`. `wide`: on gfx11 and gfx12, in waves of 64 lanes."""
 
     target: str
     family: str
     mode: probe.Mode = probe.LLVMS
     names: re.Pattern[str] | None = None
+    wide: bool = False
 
     def __str__(self) -> str:
-        return f"{self.target}-{self.family}"
+        return f"{self.target}-{'wide-' if self.wide else ''}{self.family}"
 
     @property
     def frame(self) -> probe.Frame:
-        return rdna_probe.frame(self.target) if self.target in build.RDNA else probe.GFX9
+        if self.target in build.RDNA:
+            return rdna_probe.frame(self.target, self.wide)
+        return probe.GFX9
 
     def probes(self) -> list[probe.Probe]:
         if self.names is not None:
             return named(self.target, self.names)
+        if self.wide:
+            return try_rdna_wide.supported(self.target, self.family)
         return _supported(self.target, self.family)
 
     def batch(self, probes: list[probe.Probe]) -> probe.Batch:
@@ -97,4 +102,12 @@ def rdna() -> list[Run]:
         for target in build.RDNA
         for family in try_rdna.FAMILIES
         if try_rdna.supported(target, family)
+    ]
+
+
+def wide() -> list[Run]:
+    return [
+        Run(target, family, wide=True)
+        for target in build.EITHER
+        for family in try_rdna_wide.FAMILIES
     ]

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from oracle.matrix import rdna_wmma
-from oracle.memory import rdna_memory, rdna_registers
+from oracle.memory import rdna_memory, rdna_registers, rdna_transposed
 from oracle.program import rdna_names
 from oracle.program.text import Instruction, Operand, parse
 from oracle.scalar import rdna_salu
@@ -68,7 +68,7 @@ def build(ins: Instruction, mode: int, target: str) -> Step | None:
         return step
     if step := rdna_wmma.build(ins, target) or rdna_dots.build(ins, target):
         return step
-    for module in (rdna_salu, rdna_lanes, rdna_memory, rdna_registers, relative):
+    for module in (rdna_salu, rdna_lanes, rdna_memory, rdna_registers, rdna_transposed, relative):
         if step := module.build(ins):
             return step
     if name in rdna_valu.TABLE:

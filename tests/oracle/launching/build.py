@@ -12,6 +12,9 @@ from oracle.program.hsaco import llvm_program
 KERNELS = Path(__file__).parents[2] / "kernels"
 TARGETS = ("gfx90a", "gfx942", "gfx950")
 RDNA = ("gfx1100", "gfx1201", "gfx1250")
+# Those of them whose waves may have 64 lanes, and the directive of a kernel that has such waves.
+EITHER = ("gfx1100", "gfx1201")
+WIDE = ".amdhsa_wavefront_size32 0"
 
 
 @functools.cache
@@ -28,11 +31,13 @@ def opencl(source: str, target: str, level: int) -> bytes:
 
 @functools.lru_cache(maxsize=256)
 def assemble(text: str, target: str) -> bytes:
-    """Assembles text to an HSACO."""
+    """Assembles text to an HSACO, for waves of 64 lanes if its kernels say so (WIDE)."""
     with tempfile.TemporaryDirectory() as folder:
         source, middle, path = (Path(folder, name) for name in ("k.s", "k.o", "k.hsaco"))
         source.write_text(text)
         triple = ["-triple=amdgcn-amd-amdhsa", f"-mcpu={target}"]
+        if WIDE in text:
+            triple.append("-mattr=+wavefrontsize64")
         _run(["llvm-mc", *triple, "-filetype=obj", str(source), "-o", str(middle)])
         _run(["ld.lld", "-shared", str(middle), "-o", str(path)])
         return path.read_bytes()

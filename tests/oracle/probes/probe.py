@@ -37,6 +37,7 @@ MASKS = [
     *(FULL, 0xFFFF0000FF00F0C1),
     *(FULL, 0x8000000000000001),
     *(FULL, 1),
+    *(FULL, 0x100008000),  # of the upper half only its first lane
 ]
 
 # Constants of probes come first: scalar registers, which take the first edges, hold them too.
@@ -57,6 +58,7 @@ EDGES = {
         *(0x3F7FFFFF, 0x4B800001, 0x4F000000, 0xCF000001, 0x3EFFFFFF, 0x40490FDB, 0xC0200000),
         *(0x3F808000, 0x3F818000),  # midpoints of two bf16
         *(0x7E800000, 0x01000001, 0x4F800000, 0x33800000, 0x38800000, 0x477FF000, 0xB3000000),
+        *(0x47888000, 0xC7888000, 0xCF000000),  # between 2^16 and 1.125 · 2^16; -2^31
     ],
     "f64": [
         *(0x4000000000000000, 0xBFE0000000000000),
@@ -164,6 +166,8 @@ EDGES["ragged16"] = [0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 0x4640, 0xC731, 0x3
 EDGES["tiebrain16"] = [0x40E0, 0x4214, 0x4110, 0xC1E8, 0x2B80, 0xAB80, 0, 0x3F80]
 # Finite bf16 of every sign and moderate magnitude, of random fractions.
 EDGES["tamebrain16"] = [0x3F80, 0xBF81, 0x4049, 0x3DCC, 0xC640, 0x3812, 0x3F01, 0xBEFF]
+# Special values of bf16, few enough for all pairs: zeros, infinities, quiet NaN.
+EDGES["edgebrain16"] = [0, 0x8000, 0x3F80, 0xBF80, 0x7F80, 0xFF80, 0x7FC0, 0xFFC1, 1, 0x8001]
 # For sine and cosine: within ±256 turns; neither is zero there.
 EDGES["brainturn16"] = [0x3E00, 0xBF20, 0x4049, 0x41B1, 0x3DCC, 0xC10A, 0xBF81, 0x3812]
 # Kinds that are not mixed with random numbers.
@@ -175,6 +179,7 @@ CHOSEN = (
     "ragged16",
     "odd16",
     "oddbrain16",
+    "edgebrain16",
     "brainturn16",
     "tiebrain16",
 )
@@ -435,7 +440,7 @@ _VECTOR = (
 """
     + _STORE
 )
-# Scalar instructions use the operands of four lanes in turn; v8 gets SCC, v9 an EXEC half.
+# Scalar instructions use the operands of four lanes in turn; v8 gets SCC, v9 both halves of EXEC.
 _SCALAR = (
     "".join(
         f"""  v_readlane_b32 s24, v2, {lane}
@@ -448,7 +453,8 @@ _SCALAR = (
   {{text}}
   s_cselect_b32 s28, 1, 0
   s_mov_b32 s29, exec_lo
-  s_mov_b32 s30, exec_hi
+  s_mul_i32 s30, exec_hi, 3
+  s_xor_b32 s29, s29, s30
   s_mov_b32 exec_lo, {(1 << 16 * number) & 0xFFFFFFFF}
   s_mov_b32 exec_hi, {(1 << 16 * number) >> 32}
   v_mov_b32_e32 v8, s28
@@ -507,11 +513,11 @@ amdhsa.kernels:
 GFX9 = Frame(_PROLOGUE, _LOAD, _VECTOR, _SCALAR, _EPILOGUE, WAVES, LANES, tuple(MASKS))
 
 
-def known_to(target: str, texts: list[str]) -> list[bool]:
+def known_to(target: str, texts: list[str], *options: str) -> list[bool]:
     """Returns which texts, of one or more lines, llvm-mc assembles for a target."""
     lines = [(number, line) for number, text in enumerate(texts) for line in text.split("\n")]
     done = subprocess.run(
-        [hsaco.llvm_program("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}"],
+        [hsaco.llvm_program("llvm-mc"), "-triple=amdgcn-amd-amdhsa", f"-mcpu={target}", *options],
         input="".join(f"{line}\n" for _, line in lines),
         capture_output=True,
         text=True,

@@ -2,6 +2,8 @@
 
 The work items are the same; waves have 32 lanes, so there are twice as many, and a lane mask is one
 register: s16 and vcc_lo initially hold the wave's, s[20:21] hold EXEC's low word and zero.
+
+`wide`: waves of 64 lanes instead, whose masks are as gfx9's.
 """
 
 from __future__ import annotations
@@ -9,12 +11,14 @@ from __future__ import annotations
 import functools
 import re
 
+from oracle.launching import build
 from oracle.probes import probe
 from oracle.program.rdna_names import of_rdna
 
 LANES = 32
 WAVES = probe.WAVES * probe.LANES // LANES
-PARTS = (1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
+# One lane; the last active lane is the first of sixteen; …
+PARTS = (1 << 21, 0x00018421, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
 MASKS = tuple(mask for part in PARTS for mask in (0xFFFFFFFF, part))  # as probe.MASKS
 _RETURN = "th:TH_ATOMIC_RETURN"
 RETURNING = {"gfx1100": "glc", "gfx1201": _RETURN, "gfx1250": _RETURN}
@@ -34,18 +38,19 @@ RAW_RESOURCE = "0x31004000"
 _HALF = {"vcc": "vcc_lo", "exec": "exec_lo"}
 
 
-def spelled(text: str, target: str) -> str:
-    """Converts lines of gfx9 assembly to a target's names, with lane masks in one register."""
+def spelled(text: str, target: str, wide: bool = False) -> str:
+    """Converts lines of gfx9 assembly to a target's names, with lane masks in one register unless
+    waves are `wide`."""
     return "\n".join(
-        "  " + line for given in text.split("\n") for line in _line(given.strip(), target)
+        "  " + line for given in text.split("\n") for line in _line(given.strip(), target, wide)
     )
 
 
-def _line(line: str, target: str) -> list[str]:
+def _line(line: str, target: str, wide: bool) -> list[str]:
     mnemonic, _, rest = line.partition(" ")
     if mnemonic == "s_waitcnt":
         return list(WAITS[target])
-    if match := re.fullmatch(r"s_mov_b64 (vcc|exec|s\[16:17\]), (.*)", line):
+    if not wide and (match := re.fullmatch(r"s_mov_b64 (vcc|exec|s\[16:17\]), (.*)", line)):
         return [_move_mask(match[1], match[2])]
     if target == "gfx1250" and (match := re.fullmatch(r"s_mov_b32 s(\d+), 0x27000", line)):
         return _wide_resource(int(match[1]) - 3)
@@ -55,7 +60,7 @@ def _line(line: str, target: str) -> list[str]:
     name = of_rdna(mnemonic.removesuffix(suffix), target)
     if name in ("v_add_co_u32", "v_sub_co_u32", "v_subrev_co_u32"):
         suffix = ""  # gfx11 only has the long encoding
-    if name.startswith("v_"):
+    if name.startswith("v_") and not wide:
         rest = re.sub(r"\b(vcc|exec)\b", lambda match: _HALF[match[1]], rest)
     if name.startswith("buffer_") and target.startswith("gfx12"):
         rest = re.sub(r"\], 0\b", "], null", rest)
@@ -86,30 +91,41 @@ def _move_mask(left: str, right: str) -> str:
 # The lanes whose operands scalar instructions use in turn. gfx12 has floats there.
 _EIGHT = (0, 3, 9, 13, 19, 21, 28, 30)
 SEEN = {"gfx1100": (0, 9, 21, 30), "gfx1201": _EIGHT, "gfx1250": _EIGHT}
-_NEXT = """  s_mov_b32 exec_lo, -1
+WIDELY_SEEN = {"gfx1100": (0, 19, 33, 60), "gfx1201": (0, 9, 19, 30, 33, 45, 52, 60)}
+_NEXT = """  s_mov_b64 exec, -1
   s_add_u32 s6, s6, s10
   s_addc_u32 s7, s7, 0
 """
+# In wide waves v9 gets both halves of EXEC.
+_UPPER = """  s_mul_i32 s30, exec_hi, 3
+  s_xor_b32 s29, s29, s30
+"""
 
 
-def _scalar(lanes: tuple[int, ...]) -> str:
+def _scalar(lanes: tuple[int, ...], wide: bool) -> str:
     """Loads these lanes' operands in turn; each turn's record is that of another lane."""
+    count = probe.LANES if wide else LANES
+
+    def chosen(lane: int) -> str:
+        low, high = (1 << lane) & 0xFFFFFFFF, (1 << lane) >> 32
+        more = f"  s_mov_b32 exec_hi, {high}\n" if wide else ""
+        return f"  s_mov_b32 exec_lo, {low}\n{more}"
+
     turns = (
         f"""  v_readlane_b32 s24, v2, {lane}
   v_readlane_b32 s25, v3, {lane}
   v_readlane_b32 s26, v4, {lane}
   v_readlane_b32 s27, v5, {lane}
   v_readlane_b32 s44, v6, {lane}
-  s_mov_b32 exec_lo, s20
+  s_mov_b64 exec, s[20:21]
   s_mov_b64 vcc, s[22:23]
   s_mov_b64 s[16:17], s[22:23]
   s_mov_b32 s17, s23
-  s_bitcmp1_b32 s22, {lane}
+  s_bitcmp1_b32 s22, {lane % 32}
   {{text}}
   s_cselect_b32 s28, 1, 0
   s_mov_b32 s29, exec_lo
-  s_mov_b32 exec_lo, {1 << LANES // len(lanes) * number}
-  v_mov_b32_e32 v8, s28
+{_UPPER if wide else ""}{chosen(count // len(lanes) * number)}  v_mov_b32_e32 v8, s28
   v_mov_b32_e32 v9, s29
   v_mov_b32_e32 v10, s16
   v_mov_b32_e32 v11, s17
@@ -121,24 +137,24 @@ def _scalar(lanes: tuple[int, ...]) -> str:
 
 
 @functools.cache
-def frame(target: str) -> probe.Frame:
+def frame(target: str, wide: bool = False) -> probe.Frame:
     gfx9, group = probe.GFX9, GROUP[target]
-    prologue = gfx9.prologue.replace("v13, s2, 6, v0", f"v13, {group}, 5, v0")
+    lanes = probe.LANES if wide else LANES
+    shift = lanes.bit_length() - 1
+    prologue = gfx9.prologue.replace("v13, s2, 6, v0", f"v13, {group}, {shift}, v0")
     prologue = prologue.replace("s_lshl_b32 s3, s2,", f"s_lshl_b32 s3, {group},")
     vector = gfx9.vector.replace("  {text}", "  s_mov_b32 s17, s23\n  {text}")
+    scalar = _scalar((WIDELY_SEEN if wide else SEEN)[target], wide)
     epilogue = gfx9.epilogue
     for old, new in (
-        ("  .amdhsa_accum_offset 80\n", ""),
-        (".wavefront_size: 64", f".wavefront_size: {LANES}"),
-        (".max_flat_workgroup_size: 64", f".max_flat_workgroup_size: {LANES}"),
+        ("  .amdhsa_accum_offset 80\n", f"  {build.WIDE}\n" if wide else ""),
+        (".wavefront_size: 64", f".wavefront_size: {lanes}"),
+        (".max_flat_workgroup_size: 64", f".max_flat_workgroup_size: {lanes}"),
         ("    .agpr_count: 8\n", ""),
     ):
         assert old in epilogue
         epilogue = epilogue.replace(old, new)
-    return probe.Frame(
-        *(spelled(text, target) for text in (prologue, gfx9.load, vector, _scalar(SEEN[target]))),
-        epilogue,
-        WAVES,
-        LANES,
-        MASKS,
-    )
+    texts = (spelled(text, target, wide) for text in (prologue, gfx9.load, vector, scalar))
+    if wide:
+        return probe.Frame(*texts, epilogue, probe.WAVES, lanes, tuple(probe.MASKS))
+    return probe.Frame(*texts, epilogue, WAVES, lanes, MASKS)

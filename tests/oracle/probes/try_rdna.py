@@ -17,9 +17,11 @@ from oracle.probes.probe import Probe, known_to
 from oracle.probes.try_cdna5 import alone
 from oracle.probes.try_cdna5_memory import addresses
 from oracle.probes.try_memory import ALL, SOME, buffers, memory, scalar_loads
-from oracle.probes.try_rdna_more import atomics, short_floats, two_scalars
+from oracle.probes.try_raw_buffers import raw_buffers
+from oracle.probes.try_rdna_more import atomics, short_floats, transposed, two_scalars
 from oracle.probes.try_rdna_rare import rare
 from oracle.probes.try_small import dots
+from oracle.probes.try_spaces import buffer_atomics, buffer_stores, flat
 from oracle.probes.try_vector import (
     REGISTERS,
     SCALARS,
@@ -419,6 +421,14 @@ def scratch(target: str) -> list[Probe]:
     return probes
 
 
+def _raw_buffers(target: str) -> list[Probe]:
+    return [*raw_buffers(), *buffer_stores(), *buffer_atomics()]
+
+
+def _flat(target: str) -> list[Probe]:
+    return flat()
+
+
 FAMILIES = {
     "vector": vectors,
     "cdna5": cdna5,
@@ -431,8 +441,11 @@ FAMILIES = {
     "scalars": scalars,
     "memory": _memory,
     "atomics": atomics,
+    "transposed": transposed,
     "scalar_loads": _narrow,
     "buffers": _buffers,
+    "flat": _flat,
+    "raw_buffers": _raw_buffers,
     "scratch": scratch,
     "rare": rare,
 }

@@ -6,6 +6,7 @@ from __future__ import annotations
 from itertools import product
 
 from oracle.memory import rdna_memory
+from oracle.probes.loaded import FOLD, registers
 from oracle.probes.probe import Probe
 from oracle.probes.try_memory import ALL, SOME
 from oracle.probes.try_spaces import FLAT, PART, RESOURCE
@@ -58,6 +59,20 @@ def short_floats() -> list[Probe]:
     for kind in ("f16", "f32"):
         text = f"s_mov_b32 s16, s44\n  s_fmac_{kind} s16, s24, s26"
         probes.append(Probe(text, (kind,) * 3, kind, scalar=True))
+    return probes
+
+
+def transposed(target: str) -> list[Probe]:
+    """gfx12's transposed loads, with all lanes active, which they demand."""
+    probes = []
+    for name, size in (("b128", 16), ("b64", 8)):
+        about = f"global_load_tr_{name}"
+        # The beginning and the end of each lane's operands.
+        for place in ("v13, s[4:5]", f"v13, s[4:5] offset:{32 - size}"):
+            load = f"{about} {registers(30, size)}, {place}"
+            fill = [f"v_mov_b32 v{30 + k}, v{4 + k}" for k in range(4)]
+            lines = (ALL, *fill, load, WAIT, *FOLD)
+            probes.append(Probe("\n  ".join(lines), ("64", "64", "64"), about=about))
     return probes
 
 

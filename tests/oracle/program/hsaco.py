@@ -87,7 +87,8 @@ class CodeObject:
     @property
     def lines(self) -> dict[int, Line]:
         """The instructions by their addresses."""
-        return _disassemble(self.data, self.target)
+        wide = all(kernel.lanes == 64 for kernel in self.kernels.values())
+        return _disassemble(self.data, self.target, wide)
 
 
 def llvm_program(name: str) -> str:
@@ -189,9 +190,13 @@ _LINE = re.compile(r"^\t(?P<text>.+?)\s*// (?P<address>[0-9A-F]{12}):(?P<words>(
 
 
 @functools.lru_cache(maxsize=16)
-def _disassemble(data: bytes, target: str) -> dict[int, Line]:
+def _disassemble(data: bytes, target: str, wide: bool) -> dict[int, Line]:
+    """`wide`: waves have 64 lanes, so that a lane mask is printed as a pair of registers."""
     # gfx12's text only distinguishes the halves of a register with this option.
-    options = ["--mattr=+real-true16"] if target.startswith("gfx12") else []
+    features = ["+real-true16"] if target.startswith("gfx12") else []
+    if wide and target.startswith("gfx1"):
+        features.append("+wavefrontsize64")
+    options = [f"--mattr={','.join(features)}"] if features else []
     with tempfile.NamedTemporaryFile(suffix=".hsaco") as file:
         file.write(data)
         file.flush()

@@ -129,19 +129,25 @@ def _count_below(w: Waves, ins: Instruction) -> None:
     w.put_v32(w.first(ins.operands[0]), bits + w.read(ins.operands[2], 32), w.active())
 
 
+def _selected(w: Waves, ins: Instruction) -> np.ndarray:
+    """Returns the lanes that DS_PERMUTE's and DS_BPERMUTE's addresses select. On gfx11 they are in
+    the same half of a wave of 64 (RDNA3 ISA manual: "MOD 32 regardless of wave size")."""
+    address = w.read(ins.operands[1], 32) + np.uint32(ins.modifiers.get("offset", 0))
+    halves = w.chunk.launch.code.target.startswith("gfx11")
+    inside = np.uint32((32 if halves else w.lanes) - 1)
+    return (address >> np.uint32(2) & inside | LANE.astype(np.uint32) & ~inside).astype(np.intp)
+
+
 def _pull(w: Waves, ins: Instruction) -> None:
     """DS_BPERMUTE: each lane reads the lane that its address selects; an inactive one gives 0."""
-    address = w.read(ins.operands[1], 32) + np.uint32(ins.modifiers.get("offset", 0))
-    lane = (address >> np.uint32(2)) & np.uint32(w.lanes - 1)
     data = np.where(w.active_or_ones(), w.read(ins.operands[2], 32), np.uint32(0))
-    result = np.take_along_axis(data, lane.astype(np.intp), axis=1)
+    result = np.take_along_axis(data, _selected(w, ins), axis=1)
     w.put_v32(w.first(ins.operands[0]), result, w.active())
 
 
 def _push(w: Waves, ins: Instruction) -> None:
     """DS_PERMUTE: each active lane writes the lane that its address selects; the highest wins."""
-    address = w.read(ins.operands[1], 32) + np.uint32(ins.modifiers.get("offset", 0))
-    lane = (address >> np.uint32(2)) & np.uint32(w.lanes - 1)
+    lane = _selected(w, ins)
     data, active = w.read(ins.operands[2], 32), w.active_or_ones()
     result = np.zeros((w.n, LANES), np.uint32)
     for row, source in zip(*np.nonzero(active), strict=True):

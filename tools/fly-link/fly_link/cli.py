@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from fly_backend.command import backend_option, named_backend
-from fly_common import diagnostics, filter, options, version
-from fly_common.command import Command
+from fly_common import diagnostics, filter
+from fly_common.command_line import options, version
+from fly_common.command_line.command import Command
 from fly_plugin import flags as plugin_flags
 from fly_plugin import with_plugins
 

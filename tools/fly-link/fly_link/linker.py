@@ -35,7 +35,7 @@ def link(
     twice, two host programs), if a symbol is undefined, or if the host program is damaged or does
     not match the code. Raises MissingError if a program is not found.
     """
-    from fly_common import process
+    from fly_common.programs import process
 
     names = names or _numbered(len(objects))
     with process.limited(options.timeout):

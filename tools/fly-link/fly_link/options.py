@@ -29,6 +29,6 @@ class Options:
             if not flag.startswith("-"):
                 raise UsageError(f"{quoted(flag)} is not an option of ptxas: these begin with a -")
         if self.timeout is not None:
-            from fly_common import process
+            from fly_common.programs import process
 
             process.check_limit(self.timeout, f"--timeout {self.timeout:g}")

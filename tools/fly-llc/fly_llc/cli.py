@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 
 from fly_backend.command import backend_option, named_backend
-from fly_common import diagnostics, filter, options, version
-from fly_common.command import Command
+from fly_common import diagnostics, filter
+from fly_common.command_line import options, version
+from fly_common.command_line.command import Command
 from fly_plugin import with_plugins
 
 TYPE_CHECKING = False
@@ -71,7 +72,7 @@ def command(
     warn = diagnostics.warner(TOOL)
 
     def work(data: bytes, name: str) -> bytes:
-        from fly_common import process
+        from fly_common.programs import process
 
         with process.limited(timeout):
             if list_points:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
-from fly_common import process
+from fly_common.programs import process
 from fly_common.record import record, replace
 
 from fly_llc.codegen import assembly, llc, points

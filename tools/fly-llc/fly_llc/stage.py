@@ -24,7 +24,7 @@ def compile(
     Raises InputError for errors of llc or of an inserted filter, UsageError for options that
     contradict the input, MissingError if LLVM or a filter is not found.
     """
-    from fly_common import process
+    from fly_common.programs import process
 
     with process.limited(options.timeout):
         return _compile(source, options, name, warn)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from fly_backend.command import backend_of, backend_option
-from fly_common import filter, version
-from fly_common.command import Command
-from fly_common.options import flag as option
+from fly_common import filter
+from fly_common.command_line import version
+from fly_common.command_line.command import Command
+from fly_common.command_line.options import flag as option
 from fly_plugin import active, with_plugins
 from fly_plugin import flags as plugin_flags
 from fly_target import registry
@@ -152,7 +153,7 @@ def _work(
     data: bytes, name: str, options: Options, observer: Observer, split: bool, verify: bool
 ) -> bytes:
     from fly_common import artifact
-    from fly_common.isolation import isolate
+    from fly_common.command_line.isolation import isolate
 
     isolate("MLIR", name)
     from fly_opt.pipeline import pipelines, split_input

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fly_backend.command import backend_option
 from fly_common import filter
-from fly_common.command import Command
+from fly_common.command_line.command import Command
 from fly_plugin import with_plugins
 
 TYPE_CHECKING = False
@@ -19,8 +19,9 @@ TOOL = "fly-run"
 @Command.of(
     epilog="VALUE is x.npy, a number, zeros(shape,dtype), full(shape,dtype,value), arange(n,dtype) "
     "or random(shape,dtype,seed=0); VALUE:out.npy writes the result to out.npy. C=out.npy is "
-    "enough for a tensor that is only written. With --kernel, values are positional, and numbers "
-    "have types: i32:5, f32:2.5, bytes:00ff, lds:1024."
+    "enough for a tensor that is only written. address:VALUE is the address of an array, for a "
+    "number of 64 bits. With --kernel, values are positional, and numbers have types: i32:5, "
+    "f32:2.5, bytes:00ff, lds:1024."
 )
 def command(
     words: Annotated[
@@ -57,6 +58,12 @@ def command(
     ] = None,
     lds: Annotated[
         int | None, typer.Option(metavar="BYTES", help="Bytes of dynamic LDS, for --kernel. [0]")
+    ] = None,
+    margin: Annotated[
+        int | None,
+        typer.Option(
+            metavar="BYTES", help="Bytes around each array that kernels may read (emulator). [0]"
+        ),
     ] = None,
     max_instructions: Annotated[
         int | None,
@@ -150,6 +157,7 @@ def command(
             grid=grid,
             block=block,
             cluster=cluster,
+            margin=margin or 0,
             lds=lds,
             max_instructions=max_instructions,
             threads=threads,

@@ -16,7 +16,7 @@ __all__ = [*_language.__all__, "cvt_sr_f32_to_bf16"]
 
 def cvt_sr_f32_to_bf16(x: Any, rand: Any) -> Any:
     """A float as BFloat16, rounded up as often as 32 random bits say."""
-    from fly_trace.values.vectors import VectorType
+    from fly_trace.values.vector.vectors import VectorType
 
     pair = VectorType(BFloat16, 2)
     operands = [llvm.mlir_undef(pair), Float32(x), Uint32(rand), Boolean(False)]

@@ -6,9 +6,9 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace.core import tracing
-from fly_trace.values.fast_math import fastmath as fastmath
+from fly_trace.values.functions.fast_math import fastmath as fastmath
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vectors import Vector
+from fly_trace.values.vector.vectors import Vector
 
 from fly.flydsl.numbers.methods import select as _select
 from fly.flydsl.numbers.operators import typed, wrapped

@@ -7,7 +7,7 @@ from typing import Any
 
 from fly_trace.control.branches import if_
 from fly_trace.values.dtypes import DType
-from fly_trace.values.vectors import ReductionOp, Vector
+from fly_trace.values.vector.vectors import ReductionOp, Vector
 
 from fly.flydsl.expr import arith
 from fly.flydsl.expr.gpu import num_warp_threads, thread_idx

@@ -11,7 +11,7 @@ from typing import Any
 from fly_trace.control.branches import value_of
 from fly_trace.values.dtypes import BOOL, I32, DType
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vectors import Vector
+from fly_trace.values.vector.vectors import Vector
 
 from fly.flydsl.expr.typing import Vector as Vectors
 from fly.flydsl.extension.coop._common import number, when

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from emulator_support.clusters import run
 from emulator_support.engine import launch
-from fly_common import toolchain
 from fly_common.errors import Fault, FlyError, InputError, UsageError
+from fly_common.programs import toolchain
 from fly_image.amd.code_object import CodeObject
 
 IDS = (

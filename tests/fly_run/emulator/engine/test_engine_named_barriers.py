@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from emulator_support import frame
 from emulator_support.engine import assemble, launch
-from fly_common import toolchain
 from fly_common.errors import Fault, FlyError
+from fly_common.programs import toolchain
 from fly_image.amd.code_object import CodeObject
 
 CODE = """  s_load_b64 s[4:5], s[0:1], 0x0

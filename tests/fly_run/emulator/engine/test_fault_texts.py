@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import pytest
 from emulator_support.engine import PRELUDE, launch
-from fly_common import toolchain
 from fly_common.errors import Fault
+from fly_common.programs import toolchain
 from fly_image.amd.code_object import CodeObject
 
 GOLDEN = Path(__file__).parent / "golden" / "faults.txt"

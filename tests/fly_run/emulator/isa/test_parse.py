@@ -9,8 +9,8 @@ import subprocess
 
 import pytest
 from chosen_targets import having, one_of_each
-from fly_common import toolchain
 from fly_common.errors import InputError
+from fly_common.programs import toolchain
 from fly_run.emulator import coverage
 from fly_run.emulator.isa.instruction import SPECIAL_SCALARS, Immediate, Name, Register
 from fly_run.emulator.isa.parse import parse

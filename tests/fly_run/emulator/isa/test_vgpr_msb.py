@@ -6,7 +6,7 @@ import subprocess
 import numpy as np
 import pytest
 from emulator_support.engine import assemble, launch
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.isa.parse import parse
 from fly_run.emulator.isa.vgpr_msb import states, with_upper_bits

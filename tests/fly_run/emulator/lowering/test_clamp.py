@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 from chosen_targets import first, one_of_each
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_run.emulator.coverage import TARGETS, coverage, universe
 from fly_run.emulator.isa.disassemble import Disassembler
 from fly_run.emulator.isa.instruction import Instruction, split_mnemonic

@@ -263,3 +263,38 @@ def test_wmma_in_waves_of_64_lanes_is_refused() -> None:
     with pytest.raises(InputError) as caught:
         launch(code, [np.zeros(256, "f4"), np.zeros(2048, "f2")])
     assert "v_wmma_f32_16x16x16_f16 with waves of 64 lanes" in str(caught.value.hint)
+
+
+LOADS = """
+    typedef short short8 __attribute__((ext_vector_type(8)));
+    typedef short short4 __attribute__((ext_vector_type(4)));
+    typedef int int2v __attribute__((ext_vector_type(2)));
+    kernel void k(global char *C, global char *A, int n) {{ {} }}"""
+
+
+def test_transposed_loads_give_columns_of_a_matrix() -> None:
+    """As WMMA wants B: a lane gets eight rows of its column, of a matrix stored by rows."""
+    wide = """
+        int row = 8 * (TID / 16) + TID % 8, column = TID / 8 % 2 * 8;
+        ((global short8 *)C)[TID] = __builtin_amdgcn_global_load_tr_b128_v8i16(
+            (global short8 *)(A + 2 * (row * n + column)));"""
+    narrow = """
+        int row = 8 * (TID / 16) + TID % 4 + 4 * (TID / 8 % 2), column = TID / 4 % 2 * 8;
+        ((global int2v *)C)[TID] = __builtin_amdgcn_global_load_tr_b64_v2i32(
+            (global int2v *)(A + row * n + column));"""
+    for body, dtype in ((wide, "u2"), (narrow, "u1")):
+        matrix = np.random.default_rng(1).integers(0, 256, (16, 24)).astype(dtype)
+        got = np.zeros((32, 8), dtype)
+        code = compile_opencl(LOADS.format(body), "gfx1201", "-O1")
+        launch(code, [got.view("u1"), matrix.view("u1"), np.int32(24)], 1, 32)
+        halves = matrix[:, :16].reshape(2, 8, 16)
+        np.testing.assert_array_equal(got, halves.transpose(0, 2, 1).reshape(32, 8))
+
+
+def test_transposed_loads_in_waves_of_64_lanes_are_refused() -> None:
+    body = """((global short4 *)C)[TID] = __builtin_amdgcn_global_load_tr_b128_v4i16(
+        (global short4 *)A + TID);"""
+    code = compile_opencl(LOADS.format(body), "gfx1201", "-O1", "-mwavefrontsize64")
+    with pytest.raises(InputError) as caught:
+        launch(code, [np.zeros(512, "u1"), np.zeros(512, "u1"), np.int32(0)], 1, 64)
+    assert "global_load_tr_b128 with waves of 64 lanes" in str(caught.value.hint)

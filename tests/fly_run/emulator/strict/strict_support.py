@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from emulator_support.engine import PRELUDE, assemble, launch
-from fly_common import toolchain
 from fly_common.errors import Fault
+from fly_common.programs import toolchain
 
 KERNELS = {
     "scale": """kernel void k(global float *A, global float *B, int n) {

@@ -357,6 +357,45 @@ def test_flat_lanes_by_aperture_and_line() -> None:
         assert found.ideal == min(found.units, -(-found.lanes * 4 // 128))
 
 
+@pytest.mark.parametrize("count", [32, 21])
+@pytest.mark.parametrize("unit", [1, 4])
+@pytest.mark.parametrize("space", ["global", "flat"])
+def test_signed_offsets_from_a_scalar_address(space: str, unit: int, count: int) -> None:
+    """gfx1250's: of bytes, or of data with `scale_offset`. A flat address may be in LDS."""
+    asm = f"{space}_load_b32 %0, %1, %2 offset:8{' scale_offset' if unit > 1 else ''}"
+    source = f"""kernel void k(global int *at, global int *a, global int *out, int lds, int n) {{
+        local int s[512];
+        s[TID] = at[TID];
+        BARRIER;
+        ulong p = (ulong)(lds ? (int *)s + 256 : (int *)a + 256);
+        ulong high = (uint)__builtin_amdgcn_readfirstlane(p >> 32);
+        p = high << 32 | (uint)__builtin_amdgcn_readfirstlane(p);
+        int v = 0;
+        if (TID < n) __asm__ volatile("{asm}\\n s_wait_loadcnt_dscnt 0" : "=v"(v)
+            : "v"(at[TID]), "s"(p) : "memory");
+        out[TID] = v; }}"""
+    rng = np.random.default_rng(unit)
+    for lds in (0, 1) if space == "flat" else (0,):
+        at = rng.integers(-250, 200, 32)
+        at = at if unit == 4 else at & -4
+        data = np.arange(512, dtype="i4")
+        arguments = [at.astype("i4"), data, np.zeros(32, "i4"), np.int32(lds), np.int32(count)]
+        seen = measured(source, "gfx1250", arguments, block=32, level="-O1")
+        (found,) = [
+            access
+            for one in seen.counts
+            for access in one.accesses
+            if "offset:8" in one.instruction.text and access.space == "global"
+        ]
+        places = 256 * 4 + 8 + at[:count] * unit
+        if lds:
+            assert (found.shared, found.lanes, found.units) == (count, 0, 0)
+        else:
+            np.testing.assert_array_equal(arguments[2][:count], data[places // 4])
+            lines = len(set(places // 128))
+            assert (found.shared, found.lanes, found.units) == (0, count, lines)
+
+
 def test_two_reads_in_one_instruction_are_two_accesses() -> None:
     source = """kernel void k(global int *out) {
         local int s[256];

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from chosen_targets import AMD, first, one_of_each
-from fly_common import toolchain
+from fly_common.programs import toolchain
 from fly_image.amd.code_object import CodeObject, Kernel
 from fly_run.emulator.watch.occupancy import Occupancy, occupancy
 from fly_target.amd.facts import facts_of

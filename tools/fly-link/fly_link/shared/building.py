@@ -12,8 +12,8 @@ from importlib import resources
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, NamedTuple
 
-from fly_common import process, toolchain
 from fly_common.errors import FlyError, InputError, MissingError, Place
+from fly_common.programs import process, toolchain
 from fly_host.native import engine
 from fly_host.native.c_interface import function
 from fly_host.native.unavailable import Unavailable

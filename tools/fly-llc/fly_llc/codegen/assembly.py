@@ -11,7 +11,7 @@ _REGISTER = re.compile(r"\b([vsa])(?:\d+(\.[lh])?|\[(\d+):(\d+)\])")
 
 def functions(obj: bytes) -> dict[str, list[str]]:
     """Maps each function to its instructions in LLVM's syntax, without addresses and encodings."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     words = ["-d", "--no-show-raw-insn", "--no-leading-addr", "-"]
     done = toolchain.run_program("llvm-objdump", words, obj)

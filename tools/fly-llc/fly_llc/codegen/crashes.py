@@ -19,8 +19,8 @@ SCALARIZER = ("-passes=scalarizer", "-", "-o", "-")
 def scalarized(source: Source) -> Source | None:
     """Returns the module with an operation for each element of a vector, which means the same. None
     if there is no such module: `opt` is missing or fails too, or the input is MIR."""
-    from fly_common import toolchain
     from fly_common.errors import FlyError
+    from fly_common.programs import toolchain
 
     if source.resume is not None:
         return None

@@ -127,7 +127,7 @@ def _may_have_struck(
 @functools.cache
 def llc_version() -> int:
     """Returns llc's major version. It is cached in the content store, as `machine_passes` is."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
     from fly_store import identity
     from fly_store.store import Store, default_store, key_of
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fly_common import llvm_diagnostics
 from fly_common.errors import Place
+from fly_common.programs import llvm_diagnostics
 
 _CALL = re.compile(
     r'^[^";]*\basm (?:[a-z]+ )*"(?P<template>[^"]*)", "(?P<constraints>[^"]*)"'

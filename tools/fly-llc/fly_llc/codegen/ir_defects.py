@@ -17,7 +17,7 @@ from fly_common.record import record, replace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from fly_common.process import Running
+    from fly_common.programs.process import Running
 
     from fly_llc.codegen.source import Source
 

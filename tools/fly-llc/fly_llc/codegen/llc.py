@@ -13,7 +13,7 @@ from fly_common.record import record, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_common.diagnostics import Warn
-    from fly_common.process import Running
+    from fly_common.programs.process import Running
 
     from fly_llc.codegen.options import Options
     from fly_llc.codegen.points import Point
@@ -164,7 +164,7 @@ def expected(cpu: str, options: Options) -> list[str] | None:
 
 def start(words: Sequence[str], data: bytes) -> Running:
     """Starts llc with these arguments. It inherits the file descriptors of libraries it loads."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     named = [word.removeprefix(LOAD) for word in words if word.startswith(LOAD)]
     inherited = [int(number) for number in named if number.isdecimal()]

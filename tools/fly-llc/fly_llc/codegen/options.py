@@ -55,7 +55,7 @@ class Options:
         if self.stop and self.emit != "mir":
             raise UsageError(f"--{self.stop[0]} prints MIR, which contradicts --emit {self.emit}")
         if self.timeout is not None:
-            from fly_common import process
+            from fly_common.programs import process
 
             process.check_limit(self.timeout, f"--timeout {self.timeout:g}")
         for flag in self.flags:

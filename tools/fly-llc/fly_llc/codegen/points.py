@@ -222,7 +222,7 @@ def machine_passes(cpu: str, level: int) -> tuple[str, ...]:
 
 def _listed(words: list[str], first: str) -> bytes:
     """Returns the names of the machine passes, as llc prints them with these options."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     done = toolchain.run_program("llc", [*words, "-filetype=null", "-o", "-", "-"], b"")
     for line in done.stderr.decode(errors="replace").splitlines():

@@ -22,9 +22,9 @@ from __future__ import annotations
 import re
 import signal as signals
 
-from fly_common import llvm_diagnostics
 from fly_common.diagnostics import Warning
 from fly_common.errors import FlyError, InputError, MissingError, Place, UsageError
+from fly_common.programs import llvm_diagnostics
 from fly_common.quoting import quoted
 
 from fly_llc.codegen import inline_assembly

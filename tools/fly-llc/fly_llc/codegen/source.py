@@ -111,7 +111,7 @@ def _resumption(data: bytes, options: Options, target: Target, name: str) -> tup
 
 def _disassemble(bitcode: bytes, name: str) -> str:
     """Returns the text of `bitcode`, from llvm-dis."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     from fly_llc.codegen import refusal
 

@@ -157,7 +157,7 @@ def _check_target(name: str, source: Source, where: str) -> None:
 def _command(what: What, source: Source, where: str) -> bytes:
     import subprocess
 
-    from fly_common import process
+    from fly_common.programs import process
 
     path, limit = find(what), process.time_limit()
     try:

@@ -24,7 +24,7 @@ from fly_llc.insertion.insertions import Cut, What
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from fly_common.diagnostics import Warn
-    from fly_common.process import Running
+    from fly_common.programs.process import Running
 
     from fly_llc.codegen.llc import Run
     from fly_llc.codegen.options import Options

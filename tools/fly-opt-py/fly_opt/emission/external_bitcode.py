@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from fly_common import toolchain
 from fly_common.errors import InputError, Place
+from fly_common.programs import toolchain
 from fly_target.target import Target
 
 from fly_opt.reporting.diagnostics import Source

@@ -117,8 +117,8 @@ def _is_done_quickly(pipeline: Nest, module: ir.Module, options: Options, text: 
 
 def _postpone(pipeline: Nest, options: Options, used: list[object]) -> None:
     """Frees a module and its context later, and makes a context for the next call: while LLVM works
-    on the result (`fly_common.prefetch`)."""
-    from fly_common import prefetch
+    on the result (`fly_common.programs.prefetch`)."""
+    from fly_common.programs import prefetch
     from fly_dialect import dialect, spare_context
     from fly_dialect.bindings import ir
 

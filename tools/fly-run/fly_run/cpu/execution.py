@@ -17,8 +17,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from fly_common import diagnostics, process
+from fly_common import diagnostics
 from fly_common.errors import Fault
+from fly_common.programs import process
 from fly_cpu import state
 
 from fly_run.cpu import faults, printing

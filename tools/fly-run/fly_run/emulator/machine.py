@@ -134,6 +134,14 @@ class Emulator:
             region = Region(label, pointer, nbytes, pointer, writable and not beneath)
             self._buffers.place(region, beneath=beneath)
 
+    def adopt_within(
+        self, margin: int, pointer: int, nbytes: int, writable: bool, label: str
+    ) -> int:
+        """`adopt`, where kernels may also read `margin` bytes before the memory and behind it, a
+        multiple of the alignment that the memory should have."""
+        with self._busy:
+            return self._buffers.add_within(margin, label, pointer, nbytes, writable)
+
     def adopt_all(self, spans: Sequence[tuple[str, int, int, bool]]) -> list[int]:
         """See Device."""
         with self._busy:

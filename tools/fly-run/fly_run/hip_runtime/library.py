@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 
-from fly_common import paths, process, toolchain
+from fly_common import paths
 from fly_common.errors import FlyError, MissingError
+from fly_common.programs import process, toolchain
 from fly_store import built_library, identity
 
 from fly_run.hip_runtime import code

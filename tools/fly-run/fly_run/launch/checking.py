@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from fly_host.program import Program, Scalar, Tensor
 
+from fly_run.launch.arrays.tensors import check_array, check_symbols
 from fly_run.launch.parameters import check_names, check_scalar
-from fly_run.launch.tensors import check_array, check_symbols
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,12 +10,12 @@ from fly_host.readers import interpreter
 from fly_image.image import Image
 
 from fly_run.devices.protocol import Device, Module
-from fly_run.launch.arrays import NUMPY, Arrays
+from fly_run.launch.arrays.memory import Memory, place_of, span_of
+from fly_run.launch.arrays.protocol import NUMPY, Arrays
+from fly_run.launch.arrays.tensors import extents_of
 from fly_run.launch.checking import check
 from fly_run.launch.completed import Ran
 from fly_run.launch.machine import DeviceMachine, Held
-from fly_run.launch.memory import Memory, place_of, span_of
-from fly_run.launch.tensors import extents_of
 
 if TYPE_CHECKING:
     from fly_host.readers.machine import Machine

@@ -15,9 +15,9 @@ from fly_image.image import POINTER, SHARED, VALUE, Argument, Image
 
 from fly_run.devices.protocol import Device, Module
 from fly_run.launch import runtime
+from fly_run.launch.arrays.memory import Memory, place_of, span_of
 from fly_run.launch.completed import Ran, launch_packed
 from fly_run.launch.limits import check_launch
-from fly_run.launch.memory import Memory, place_of, span_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,6 +35,13 @@ class Lds:
 
     def __str__(self) -> str:
         return f"lds:{self.nbytes}"
+
+
+@dataclass(frozen=True)
+class Address:
+    """An array whose address is the value of an argument of 8 bytes."""
+
+    array: np.ndarray
 
 
 class KernelCall(NamedTuple):
@@ -142,6 +149,11 @@ def bind_arguments(
                 raise InputError(f"{what}: expected an array")
             pointers.append((argument.offset, name))
             arrays[name] = value
+        elif argument.kind == VALUE and isinstance(value, Address):
+            if argument.size != 8:
+                raise InputError(f"{what}: an address has 8 bytes")
+            pointers.append((argument.offset, name))
+            arrays[name] = value.array
         elif argument.kind == VALUE:
             content = _by_value(what, argument, value)
         else:

@@ -17,16 +17,17 @@ from fly_host.tiles import TILES_HINT, Tile
 from fly_image.image import Image
 
 from fly_run.devices.protocol import Device, Module, Stream
-from fly_run.launch import dtypes, packing
-from fly_run.launch.arrays import Arrays
+from fly_run.launch import packing
+from fly_run.launch.arrays import dtypes
+from fly_run.launch.arrays.memory import Adopted, Memory, span_of
+from fly_run.launch.arrays.protocol import Arrays
 from fly_run.launch.completed import Ran, launch_packed
 from fly_run.launch.limits import check_launch
-from fly_run.launch.memory import Adopted, Memory, span_of
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from fly_run.launch.device_arrays import Place
+    from fly_run.launch.arrays.device_arrays import Place
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from fly_host import refusals
 from fly_host.program import Launch, Program, Scalar, Word
 from fly_image.image import KernelInterface
 
-from fly_run.launch import dtypes
+from fly_run.launch.arrays import dtypes
 
 _ADDRESS = struct.Struct("<Q")
 

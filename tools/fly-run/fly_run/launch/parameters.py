@@ -13,7 +13,7 @@ from fly_host import refusals
 from fly_host.program import Parameter, Program, Scalar, Stream
 from fly_host.refusals import describe
 
-from fly_run.launch import dtypes
+from fly_run.launch.arrays import dtypes
 
 
 def check_names(

@@ -28,7 +28,7 @@ from fly_host.readers import interpreter
 
 from fly_run.devices.options import DEFAULTS, STRICT, Options, in_environment
 from fly_run.devices.registry import open_device
-from fly_run.launch.arrays import NUMPY, Arrays
+from fly_run.launch.arrays.protocol import NUMPY, Arrays
 from fly_run.launch.execution import Outcome, Reader, run
 
 if TYPE_CHECKING:

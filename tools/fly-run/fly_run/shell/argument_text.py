@@ -2,7 +2,7 @@
 
     argument := [NAME "="] value
     value    := source [":" destination]
-    source   := path | number | made | typed
+    source   := path | number | made | typed | "address:" (path | made)
     path     := text that ends in ".npy" or has a "/" in it
     number   := integer (3, -7, 0x10, 1_000) | real (2.5, 1e-5, inf, nan) | "true" | "false"
     made     := "zeros(" shape ["," dtype] ")"
@@ -16,8 +16,9 @@
 
 `typed` is for kernels without a host program, where nothing else gives a number's size. random is
 uniform, from a generator of its own: 0 ≤ x < 1 for floats, 0 to 99 for integers, true or false for
-bool; the seed defaults to 0. A destination is a path to which the array is written after the run,
-as .npy. White space is allowed inside parentheses.
+bool; the seed defaults to 0. `address:` is the address of an array, for a parameter that is a
+number of 64 bits; generated ones need a type there. A destination is a path to which the array is
+written after the run, as .npy. White space is allowed inside parentheses.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted, shortened
 
-from fly_run.launch import dtypes
+from fly_run.launch.arrays import dtypes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +71,14 @@ class LocalMemory:
     nbytes: int
 
 
-Source = Path | Made | Typed | LocalMemory | Number
+@dataclass(frozen=True)
+class Address:
+    """The address of an array, for a parameter that is a number."""
+
+    of: Path | Made
+
+
+Source = Path | Made | Typed | LocalMemory | Address | Number
 
 
 @dataclass(frozen=True)
@@ -137,15 +145,22 @@ def _split(value: str) -> tuple[str, str | None]:
     return value, None
 
 
-_TYPES = frozenset((*dtypes.NUMPY, "bytes", "lds"))
+_TYPES = frozenset((*dtypes.NUMPY, "bytes", "lds", "address"))
 
 
 def _source(text: str, source: str) -> Source:
+    kind, colon, rest = source.partition(":")
+    if colon and kind == "address":
+        of = _source(text, rest.strip())
+        if not isinstance(of, Path | Made):
+            raise UsageError(
+                f"{shortened(text)}: only an array has an address", hint="write address:x.npy"
+            )
+        return Address(of)
     if source.endswith(".npy") or "/" in source:
         return Path(source)
     if (match := _CALL.fullmatch(source)) and source.count("(") == source.count(")"):
         return _made(text, match[1], [part.strip() for part in _commas(match[2])])
-    kind, colon, rest = source.partition(":")
     if colon and kind in _TYPES:
         return _typed(text, kind, rest.strip())
     return _number(text, source)

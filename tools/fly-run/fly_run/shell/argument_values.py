@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError, UsageError
@@ -12,12 +12,22 @@ from fly_host.program import Program, Scalar, Stream, Tensor
 from fly_host.refusals import describe
 from fly_image.image import KernelInterface
 
-from fly_run.launch import dtypes
+from fly_run.launch import launch
+from fly_run.launch.arrays import dtypes
+from fly_run.launch.arrays.tensors import check_array, check_symbols
 from fly_run.launch.launch import Lds
 from fly_run.launch.parameters import check_names
-from fly_run.launch.tensors import check_array, check_symbols
 from fly_run.shell import npy
-from fly_run.shell.argument_text import Argument, LocalMemory, Made, Path, Source, Typed, make
+from fly_run.shell.argument_text import (
+    Address,
+    Argument,
+    LocalMemory,
+    Made,
+    Path,
+    Source,
+    Typed,
+    make,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,14 +36,33 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Given:
     """The arguments of a call: `values` by name in the order of the parameters, our types of the
-    arrays among them, the names that kernels write, the destinations of results, and the names of
-    the tensors that the program returned."""
+    arrays among them, the names that kernels write, the destinations of results, the names of the
+    tensors that the program returned, and those of arrays that are given by their addresses."""
 
     values: dict[str, Any]
     dtypes: dict[str, str]
     written: frozenset[str]
     destinations: dict[str, str]
     returned: frozenset[str] = frozenset()
+    addressed: frozenset[str] = frozenset()
+
+    @property
+    def arguments(self) -> list[Any]:
+        """The values for `fly_run.launch.launch`, in order."""
+        return [
+            launch.Address(value) if name in self.addressed else value
+            for name, value in self.values.items()
+        ]
+
+    def between_margins(self, margin: int) -> Given:
+        """The same with `margin` bytes around each array."""
+        from fly_run.shell import placement
+
+        values = {
+            name: placement.between_margins(value, margin) if name in self.dtypes else value
+            for name, value in self.values.items()
+        }
+        return replace(self, values=values)
 
     def with_results(self, program: Program, results: Any) -> Given:
         """The same with what the program returned, by name."""
@@ -46,6 +75,7 @@ class Given:
             self.written | tensors.keys(),
             self.destinations,
             frozenset(tensors),
+            self.addressed,
         )
 
 
@@ -78,6 +108,7 @@ def for_program(program: Program, arguments: list[Argument]) -> Given:
     values: dict[str, Any] = {}
     pending: list[Tensor] = []
     tensors: dict[str, Tensor] = {}
+    addressed: dict[str, str] = {}
     for parameter in program.parameters:
         argument = by_name.get(parameter.name)
         if argument is None:
@@ -87,6 +118,12 @@ def for_program(program: Program, arguments: list[Argument]) -> Given:
                 f"{shortened(argument.text)}: a stream can't be given here",
                 hint="leave it out: kernels are launched in the device's current stream",
             )
+        if isinstance(parameter, Scalar) and isinstance(argument.source, Address):
+            array = values[parameter.name] = _at_address(parameter, argument, argument.source)
+            addressed[parameter.name] = dtypes.name_of(array.dtype)
+            if argument.destination is not None:
+                destinations[parameter.name] = argument.destination
+            continue
         if isinstance(parameter, Scalar):
             values[parameter.name] = _scalar(parameter, argument)
             continue
@@ -111,10 +148,32 @@ def for_program(program: Program, arguments: list[Argument]) -> Given:
         values[tensor.name] = _allocate(tensor, symbols, destinations[tensor.name])
     return Given(
         {p.name: values[p.name] for p in program.parameters if p.name in values},
-        {name: tensor.dtype for name, tensor in tensors.items()},
-        frozenset(name for name, tensor in tensors.items() if tensor.access != "r"),
+        {name: tensor.dtype for name, tensor in tensors.items()} | addressed,
+        frozenset(name for name, tensor in tensors.items() if tensor.access != "r")
+        | {name for name in addressed if name in destinations},
         destinations,
+        addressed=frozenset(addressed),
     )
+
+
+def _at_address(scalar: Scalar, argument: Argument, source: Address) -> np.ndarray:
+    """The array whose address a parameter is."""
+    if scalar.dtype not in ("i64", "u64"):
+        raise UsageError(
+            f"{shortened(argument.text)}: {scalar.name} is {describe(scalar)}, and an address has"
+            " 64 bits"
+        )
+    of = source.of
+    array = npy.load(of.path) if isinstance(of, Path) else _make(argument, of, None)
+    return _native(argument, array)
+
+
+def _native(argument: Argument, array: np.ndarray) -> np.ndarray:
+    if not array.dtype.isnative:
+        raise InputError(
+            f"{shortened(argument.text)}: the array's byte order is not this machine's"
+        )
+    return array
 
 
 def _destination(argument: Argument) -> str:
@@ -165,7 +224,7 @@ def _array(argument: Argument, source: Source, tensor: Tensor) -> Any:
         return npy.load(source.path)
     if isinstance(source, Made):
         return _make(argument, source, tensor.dtype)
-    if isinstance(source, Typed | LocalMemory):
+    if isinstance(source, Typed | LocalMemory | Address):
         raise UsageError(
             f"{shortened(argument.text)}: {tensor.name} is {describe(tensor)}, an array"
         )
@@ -209,12 +268,16 @@ def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
     values: dict[str, Any] = {}
     types: dict[str, str] = {}
     destinations: dict[str, str] = {}
+    addressed: set[str] = set()
     for number, argument in enumerate(arguments):
         taken = explicit[number].name if number < len(explicit) else ""
         name = argument.name or taken or f"#{number}"
         if name in values:
             name = f"{name}#{number}"
         source = argument.source
+        if isinstance(source, Address):
+            addressed.add(name)
+            source = source.of
         if isinstance(source, Path):
             values[name] = npy.load(source.path)
         elif isinstance(source, Made):
@@ -231,12 +294,11 @@ def for_kernel(kernel: KernelInterface, arguments: list[Argument]) -> Given:
         if isinstance(source, Path | Made):
             stated = source.dtype if isinstance(source, Made) else None
             types[name] = stated or dtypes.name_of(values[name].dtype)
-            if not values[name].dtype.isnative:
-                raise InputError(
-                    f"{shortened(argument.text)}: the array's byte order is not this machine's"
-                )
+            _native(argument, values[name])
         if argument.destination is not None:
             if name not in types:
                 raise UsageError(f"{shortened(argument.text)}: only an array can be written")
             destinations[name] = argument.destination
-    return Given(values, types, frozenset(destinations), destinations)
+    return Given(
+        values, types, frozenset(destinations), destinations, addressed=frozenset(addressed)
+    )

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import fly_image
 from fly_backend.command import named_backend
 from fly_common import diagnostics, filter
+from fly_common.command_line.isolation import isolate
 from fly_common.errors import InputError, MissingError, UsageError
-from fly_common.isolation import isolate
 from fly_host.program import Program
 from fly_image.image import Image
 from fly_plugin import active
@@ -52,6 +52,7 @@ class Call:
     cluster: str | None = None
     block: str | None = None
     lds: int | None = None
+    margin: int = 0
     max_instructions: int | None = None
     threads: int | None = None
     strict: bool = False
@@ -187,6 +188,8 @@ def _check_options(call: Call) -> None:
         raise UsageError("--kernel needs --block", hint="for example, add --block 256 --grid 4")
     if call.lds is not None and call.lds < 0:
         raise UsageError("--lds must be a number of bytes, at least 0")
+    if call.margin < 0:
+        raise UsageError("--margin must be a number of bytes, at least 0")
     if call.max_instructions is not None and call.max_instructions < 1:
         raise UsageError("--max-instructions must be at least 1")
     if call.threads is not None and call.threads < 1:
@@ -236,6 +239,7 @@ def _reproducing_words(call: Call) -> list[str]:
     told += [] if call.backend is None else ["--backend", call.backend]
     told += ["--mfma", call.mfma] if call.mfma != "exact" else []
     told += ["--host", call.host] if call.host != "auto" else []
+    told += ["--margin", str(call.margin)] if call.margin else []
     told += ["--strict"] if call.strict else []
     told += ["--sanitize", call.sanitize] if call.sanitize else []
     told += ["--inspect"] if call.inspect else []
@@ -249,13 +253,13 @@ def _work(
     """The arguments' values, and what a device is to do with them."""
     if call.kernel is not None:
         kernel = image.kernel(call.kernel)
-        held = argument_values.for_kernel(kernel, given)
+        held = _between_margins(call, argument_values.for_kernel(kernel, given))
         launched = launch.bind_arguments(
             image,
             kernel.name,
             _sizes("--grid", call.grid or "1"),
             _sizes("--block", call.block or "1"),
-            list(held.values.values()),
+            held.arguments,
             call.lds or 0,
             list(held.values),
             _sizes("--cluster", call.cluster) if call.cluster is not None else None,
@@ -269,10 +273,25 @@ def _work(
             " 256,"
             " and the arguments in order",
         )
-    held = argument_values.for_program(program, given)
-    return held, lambda opened: readers.run(
-        call.host, program, image, held.values, opened, lambda why: _tell(program, why)
-    )
+    held = _between_margins(call, argument_values.for_program(program, given))
+
+    def work(opened: Opened) -> Outcome:
+        from fly_run.shell import placement
+
+        arrays = {name: held.values[name] for name in held.addressed}
+        with placement.addresses(opened.device, arrays) as found:
+            values = {**held.values, **found}
+            return readers.run(
+                call.host, program, image, values, opened, lambda why: _tell(program, why)
+            )
+
+    return held, work
+
+
+def _between_margins(call: Call, held: argument_values.Given) -> argument_values.Given:
+    from fly_run.shell import placement
+
+    return held.between_margins(placement.whole(call.margin)) if call.margin else held
 
 
 def _tell(program: Program, why: str) -> None:
@@ -299,6 +318,8 @@ def _run(
     )
     name = of_backend(call.device, named_backend(call.backend))
     device = open_device(name, image.target, options)
+    if call.margin:
+        device = _with_margins(call, device, held)
     recorder = _recorder(call, image, device) if call.bench else device
     seen = _seen(recorder)
     opened = Opened(seen or recorder, shared=False)
@@ -310,6 +331,16 @@ def _run(
     finally:
         bar.close()
         opened.close()
+
+
+def _with_margins(call: Call, device: Any, held: argument_values.Given) -> Any:
+    from fly_run.launch.arrays.memory import span_of
+    from fly_run.shell import placement
+
+    if not hasattr(device, "adopt_within"):
+        raise UsageError(f"--margin: {device.name} does not check accesses", hint="leave it out")
+    starts = frozenset(span_of(held.values[name]).host for name in held.dtypes)
+    return placement.Margins(device, placement.whole(call.margin), starts)
 
 
 def _seen(device: Any) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_host.refusals import show
 
-from fly_run.launch import dtypes
+from fly_run.launch.arrays import dtypes
 from fly_run.launch.completed import Ran
 from fly_run.shell.argument_values import Given
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fly_trace.control import trees
+from fly_trace.control.carried import trees
 from fly_trace.control.runtime import assert_
 from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
@@ -18,9 +18,9 @@ from fly_trace.gpu import lane_moves
 from fly_trace.memory.tensors import Tensor
 from fly_trace.values.conversion import bitcast, convert, integer
 from fly_trace.values.dtypes import I64, U16, U32, U64
-from fly_trace.values.math_functions import BY_NAME, where
+from fly_trace.values.functions.math_functions import BY_NAME, where
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_values import Vector
+from fly_trace.values.vector.vector_values import Vector
 
 __all__ = ["assert_finite", "assert_in_bounds", "assert_uniform"]
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fly_trace.control import in_place
-from fly_trace.control.carried_values import Undefined
-from fly_trace.control.in_place import Roots, Variables
-from fly_trace.control.merging import GENERATORS, Merging
+from fly_trace.control.carried import in_place
+from fly_trace.control.carried.carried_values import Undefined
+from fly_trace.control.carried.in_place import Roots, Variables
+from fly_trace.control.carried.merging import GENERATORS, Merging
 from fly_trace.core import locations, tracing
 from fly_trace.effects import user_code
 from fly_trace.rewrite.exits import RETURNED, SKIP, STATE, VALUE

@@ -15,8 +15,8 @@ from types import GeneratorType
 from typing import Any
 
 from fly_trace.control.branches import dynamic, truth
-from fly_trace.control.in_place import Variables
-from fly_trace.control.merging import GENERATORS
+from fly_trace.control.carried.in_place import Variables
+from fly_trace.control.carried.merging import GENERATORS
 from fly_trace.core import tracing
 from fly_trace.core.locations import Position
 from fly_trace.rewrite import is_rewritten

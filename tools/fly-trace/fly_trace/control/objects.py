@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 
-from fly_trace.control import carried_values, generators, object_fields
-from fly_trace.control.in_place import ContainerChanged
+from fly_trace.control import generators
+from fly_trace.control.carried import carried_values, object_fields
+from fly_trace.control.carried.in_place import ContainerChanged
 from fly_trace.core import locations, tracing
 from fly_trace.core.tracing import describe
 from fly_trace.effects import snapshots

@@ -22,14 +22,14 @@ from fly_trace.control.calls.builtin_functions import contains
 from fly_trace.control.calls.call import call, item
 from fly_trace.control.calls.filtered import filtered, kept
 from fly_trace.control.calls.sequences import compared
-from fly_trace.control.carried_values import Undefined
+from fly_trace.control.carried.carried_values import Undefined
+from fly_trace.control.carried.named_values import carrying
 from fly_trace.control.generators import static_range, yielding_test
 from fly_trace.control.loops.dynamic import for_, while_
 from fly_trace.control.loops.iterations import each, for_exit
 from fly_trace.control.loops.trips import ranged
 from fly_trace.control.matching import match
 from fly_trace.control.messages import call_printf, require
-from fly_trace.control.named_values import carrying
 from fly_trace.control.objects import (
     augmented,
     deleted_from,

@@ -51,9 +51,9 @@ if TYPE_CHECKING:
     from fly_trace.primitives import random as random
     from fly_trace.primitives import warp as warp
     from fly_trace.signatures.extents import *  # noqa: F403
-    from fly_trace.values.fast_math import *  # noqa: F403
+    from fly_trace.values.functions.fast_math import *  # noqa: F403
     from fly_trace.values.rounding import *  # noqa: F403
-    from fly_trace.values.vectors import *  # noqa: F403
+    from fly_trace.values.vector.vectors import *  # noqa: F403
 
 # Module → the names it exports to fx, as in its `__all__`.
 NAMES = {
@@ -83,7 +83,7 @@ NAMES = {
         where
         """,
     "fly_trace.signatures.extents": "sym_int32 sym_int64",
-    "fly_trace.values.fast_math": "FastMathFlags fastmath",
+    "fly_trace.values.functions.fast_math": "FastMathFlags fastmath",
     "fly_trace.layouts.int_tuples": """
         Basis E IntTuple depth get_leaves get_scalar has_none make_coord make_int_tuple make_shape
         make_stride rank
@@ -131,7 +131,7 @@ NAMES = {
         int_tuple_sub prepend select shape_div slice take
         """,
     "fly_trace.values.rounding": "RoundingMode",
-    "fly_trace.values.vectors": """
+    "fly_trace.values.vector.vectors": """
         ReductionOp Vector full full_like ones_like zeros_like
         """,
 }
@@ -194,7 +194,7 @@ def _vector_type(name: str) -> Any:
     dtype = globals().get(title)
     if not isinstance(dtype, DType) or not lanes.isdecimal() or int(lanes) < 1:
         return None
-    from fly_trace.values.vectors import VectorType
+    from fly_trace.values.vector.vectors import VectorType
 
     return VectorType(dtype, int(lanes))
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from fly_trace.values import bits, conversion, math_functions, vector_arithmetic
+from fly_trace.values import conversion
 from fly_trace.values.dtypes import DType
-from fly_trace.values.fast_math import Flags
-from fly_trace.values.vector_arithmetic import over_lanes
-from fly_trace.values.vectors import Vector
+from fly_trace.values.functions import bits, math_functions
+from fly_trace.values.functions.fast_math import Flags
+from fly_trace.values.vector import vector_arithmetic
+from fly_trace.values.vector.vector_arithmetic import over_lanes
+from fly_trace.values.vector.vectors import Vector
 
 __all__ = [
     "abs",

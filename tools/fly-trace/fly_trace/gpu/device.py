@@ -13,7 +13,7 @@ from fly_trace.memory.tensors import Tensor
 from fly_trace.signatures.strides import c_strides
 from fly_trace.values.conversion import convert, integer, scalar
 from fly_trace.values.dtypes import I32, I64, I128, U32, DType
-from fly_trace.values.math_functions import where
+from fly_trace.values.functions.math_functions import where
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:

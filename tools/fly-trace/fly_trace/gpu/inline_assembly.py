@@ -18,9 +18,9 @@ from fly_trace.core.tracing import describe
 from fly_trace.values.conversion import scalar
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
+from fly_trace.values.vector.vector_values import Vector
+from fly_trace.values.vector.vectors import VectorType
 from fly_trace.values.vector_shapes import vector_ir
-from fly_trace.values.vector_values import Vector
-from fly_trace.values.vectors import VectorType
 
 __all__ = ["inline_asm"]
 

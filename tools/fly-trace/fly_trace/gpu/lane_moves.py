@@ -13,7 +13,7 @@ from fly_trace.core import tracing
 from fly_trace.gpu.device import lane_id, num_warp_threads
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import I32, I64, I128, U32
-from fly_trace.values.math_functions import where
+from fly_trace.values.functions.math_functions import where
 from fly_trace.values.scalars import Scalar
 
 if TYPE_CHECKING:

@@ -25,9 +25,9 @@ from fly_trace.core.tracing import describe
 from fly_trace.host import made_tensors
 from fly_trace.host.made_tensors import Size
 from fly_trace.memory.tensors import Tensor
-from fly_trace.values import vectors
 from fly_trace.values.dtypes import DType
 from fly_trace.values.scalars import Scalar
+from fly_trace.values.vector import vectors
 
 __all__ = ["Allocation", "empty", "empty_like"]
 

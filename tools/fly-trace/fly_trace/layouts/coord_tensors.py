@@ -13,7 +13,7 @@ from fly_trace.layouts.int_tuples import IntTuple, has_none, int_tuple
 from fly_trace.layouts.layouts import get_layout
 from fly_trace.layouts.views import View, linear, static_shape
 from fly_trace.values.dtypes import I32, I64
-from fly_trace.values.vectors import Vector
+from fly_trace.values.vector.vectors import Vector
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir

@@ -24,8 +24,8 @@ from fly_trace.values.dtypes import (
 )
 from fly_trace.values.promotion import promote, weak
 from fly_trace.values.scalars import Scalar
+from fly_trace.values.vector.vectors import Vector
 from fly_trace.values.vector_shapes import vector_ir
-from fly_trace.values.vectors import Vector
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir

@@ -18,8 +18,8 @@ from fly_trace.signatures.annotations import Tensor as TensorName
 from fly_trace.values.dtypes import BOOL, I8, I32, I64, DType
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import of_type
+from fly_trace.values.vector.vectors import Vector
 from fly_trace.values.vector_shapes import count, vector_ir
-from fly_trace.values.vectors import Vector
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir

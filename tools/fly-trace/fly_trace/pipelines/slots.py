@@ -10,7 +10,7 @@ from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.memory.view_construction import make_rmem_tensor
 from fly_trace.values.dtypes import I32
-from fly_trace.values.math_functions import where
+from fly_trace.values.functions.math_functions import where
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir

@@ -18,20 +18,20 @@ from fly_dialect.extension import upstream
 
 from fly_trace.control import objects
 from fly_trace.control.calls.python_calls import PythonCalls
-from fly_trace.control.discarded import TracedAgain
+from fly_trace.control.carried.discarded import TracedAgain
 from fly_trace.core import tracing
 from fly_trace.session.raised import raised
-from fly_trace.values import fast_math
 from fly_trace.values.dtypes import DType
+from fly_trace.values.functions import fast_math
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval
 
 if TYPE_CHECKING:
     from fly_dialect.types import Spec
 
-    from fly_trace.control.in_place import Container
-    from fly_trace.control.named_values import Named
-    from fly_trace.control.weak_numbers import Weak
+    from fly_trace.control.carried.in_place import Container
+    from fly_trace.control.carried.named_values import Named
+    from fly_trace.control.carried.weak_numbers import Weak
     from fly_trace.core.rules import Rules
     from fly_trace.core.target import Target
     from fly_trace.effects.snapshots import Snapshot, Variables

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from typing import Any
 
 from fly_trace.core import rules
-from fly_trace.values import arithmetic, conversion, math_functions
+from fly_trace.values import arithmetic, conversion
 from fly_trace.values.dtypes import DType
+from fly_trace.values.functions import math_functions
 from fly_trace.values.scalars import Scalar
 
 # Python's method → our operation's name. Those of the first line also have an `__r…__` form.

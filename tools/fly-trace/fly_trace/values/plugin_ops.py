@@ -20,7 +20,7 @@ from fly_trace.core.dialect_value import DialectValue, values_of, wrap
 from fly_trace.core.tracing import describe
 from fly_trace.values.dtypes import EVERY, DType
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_values import Vector
+from fly_trace.values.vector.vector_values import Vector
 
 __all__ = ["DialectValue", "build", "values_of"]
 

@@ -2,7 +2,7 @@
 
 The types are Python's own, exactly: `int` for integers, `bool` for bool, `float` or `int` for
 floats. A number that does not fit its dtype is a miss. f16, bf16 and f32 round to nearest, ties to
-even; a finite number that would become infinite does not fit (`fly_run.launch.dtypes`).
+even; a finite number that would become infinite does not fit (`fly_run.launch.arrays.dtypes`).
 """
 
 from __future__ import annotations

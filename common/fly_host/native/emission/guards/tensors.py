@@ -1,9 +1,9 @@
 """Reading tensors: whether an object is the tensor that a parameter asks for, and what it is like.
 
-A guard that fails is a miss. The words for what is wrong are Python's (`fly_run.launch.tensors`),
-and what holds there holds here: native code takes no tensor that Python refuses. It refuses some
-that Python takes, written tensors above all whose dimensions lie in an unusual order
-(`specialisation.Array`).
+A guard that fails is a miss. The words for what is wrong are Python's
+(`fly_run.launch.arrays.tensors`), and what holds there holds here: native code takes no tensor that
+Python refuses. It refuses some that Python takes, written tensors above all whose dimensions lie in
+an unusual order (`specialisation.Array`).
 
 NumPy's arrays are read where they lie: the fields of PyArrayObject_fields (numpy/ndarraytypes.h)
 are part of NumPy's binary interface. torch's tensors are read by the function that they publish as

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fly_trace.values.dtypes import I32
-from fly_trace.values.vectors import ReductionOp
+from fly_trace.values.vector.vectors import ReductionOp
 
 from fly.flydsl.expr.gpu import barrier
 from fly.flydsl.expr.struct import Array, Struct

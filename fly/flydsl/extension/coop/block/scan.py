@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from fly_trace.values.vectors import Vector
+from fly_trace.values.vector.vectors import Vector
 
 from fly.flydsl.expr.gpu import barrier
 from fly.flydsl.expr.struct import Array, Struct

@@ -5,7 +5,6 @@ What is too large is told by the exact result, in f64. Everything else is to be 
 
 from __future__ import annotations
 
-import functools
 import itertools
 import re
 from collections.abc import Callable
@@ -84,7 +83,6 @@ ROWS = (
 )
 
 
-@functools.cache
 def results(target: str, mode: int) -> dict[Row, np.ndarray]:
     """The low halves of what the target's rows give: one kernel for all of them."""
     rows = [row for row in ROWS if target in row.targets]

@@ -16,7 +16,7 @@ from fly_common.errors import InputError, MissingError, UsageError
 
 if TYPE_CHECKING:
     from fly_common.diagnostics import Warn
-    from fly_common.process import Done
+    from fly_common.programs.process import Done
 
     from fly_link.backends.amd.inputs import Input
     from fly_link.options import Options
@@ -77,7 +77,7 @@ def _run(read: Sequence[Input]) -> bytes:
     """Runs ld.lld, which opens its inputs by name. They are passed as standard input or as files in
     memory: no temporary folder is needed, the result contains no path, and nothing is left behind
     even after kill -9."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     if len(read) == 1:
         held = {"/dev/stdin": read[0].name}
@@ -91,7 +91,7 @@ def _run(read: Sequence[Input]) -> bytes:
 
 def _run_several(read: Sequence[Input]) -> tuple[dict[str, str], Done]:
     """Returns ld.lld's result, and the names that it saw mapped to the objects' own names."""
-    from fly_common import process, toolchain
+    from fly_common.programs import process, toolchain
 
     held: dict[str, str] = {}
     handles: list[int] = []
@@ -141,7 +141,7 @@ class Lld:
         return f"fly-link 1 {' '.join(FLAGS)} {identity.program('ld.lld')}"
 
     def ahead(self) -> tuple[str, Sequence[str]] | None:
-        from fly_common import toolchain
+        from fly_common.programs import toolchain
 
         from fly_link.backends.amd import in_process
 

@@ -90,7 +90,7 @@ def _user(item: Input, index: int) -> str | None:
 
 def _demangled(names: list[str]) -> dict[str, str]:
     """Maps each name to its C++ form, if it has one and LLVM's demangler is installed."""
-    from fly_common import toolchain
+    from fly_common.programs import toolchain
 
     if not any(name.startswith("_Z") for name in names):
         return dict(zip(names, names, strict=True))

@@ -32,7 +32,7 @@ class Ptxas:
         options: Options,
         warn: Warn | None,
     ) -> bytes:
-        from fly_common import cuda_toolkit
+        from fly_common.programs import cuda_toolkit
 
         from fly_link.backends.nvidia import module, undefined
 
@@ -54,7 +54,7 @@ class Ptxas:
         return _cubin(program, read, options, warn)
 
     def fingerprint(self, options: Options) -> str:
-        from fly_common import cuda_toolkit
+        from fly_common.programs import cuda_toolkit
         from fly_store import file_digests
 
         parts = [f"fly-link cuda 1 {options.emit} {options.flags!r}"]
@@ -93,7 +93,7 @@ def _cubin(program: str, read: Module, options: Options, warn: Warn | None) -> b
 
 def _disassembled(program: str, read: Module, options: Options, warn: Warn | None) -> bytes:
     """Returns the machine code as text, with lines of the source where the PTX has them."""
-    from fly_common import cuda_toolkit
+    from fly_common.programs import cuda_toolkit
 
     from fly_link.backends.nvidia import ptxas
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from fly_common import process
 from fly_common.diagnostics import Warning
 from fly_common.errors import InputError, MissingError, Place
-from fly_common.toolchain import Crash
+from fly_common.programs import process
+from fly_common.programs.toolchain import Crash
 
 from fly_link.backends.nvidia.module import Module
 

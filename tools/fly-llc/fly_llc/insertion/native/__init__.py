@@ -16,8 +16,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fly_common import paths, process, toolchain
+from fly_common import paths
 from fly_common.errors import MissingError, UsageError
+from fly_common.programs import process, toolchain
 from fly_store import built_library, identity
 
 from fly_llc.codegen import points

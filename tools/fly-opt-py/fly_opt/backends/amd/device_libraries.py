@@ -14,8 +14,8 @@ import glob
 import os
 import re
 
-from fly_common import toolchain
 from fly_common.errors import InputError, MissingError
+from fly_common.programs import toolchain
 from fly_target.amd.facts import facts_of
 from fly_target.amd.triple import CODE_OBJECT_VERSION
 from fly_target.target import Target

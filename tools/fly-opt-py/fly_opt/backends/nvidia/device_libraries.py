@@ -13,8 +13,8 @@ import os
 import re
 import sys
 
-from fly_common import toolchain
 from fly_common.errors import InputError, MissingError
+from fly_common.programs import toolchain
 from fly_target.nvidia.triple import PTX_FEATURE
 from fly_target.target import Target
 

@@ -19,6 +19,7 @@ from fly_opt.passes.base import refuse
 from fly_opt.passes.host import control_flow, lifetimes
 from fly_opt.passes.host.allocation import empty
 from fly_opt.passes.host.checks import check
+from fly_opt.passes.host.clusters import Clusters
 from fly_opt.passes.host.compaction import compacted
 from fly_opt.passes.host.launches import launch
 from fly_opt.passes.host.library_calls import call
@@ -71,7 +72,7 @@ def extract(module: Any, host: Any) -> Program:
     target = target_of(module)
     if target is None:
         raise refuse(module, "the module has no target", "run fly-set-target{chip=…} before")
-    walk = Walk(Values(target.wave_size), HANDLERS)
+    walk = Walk(Values(target.wave_size), Clusters(module), HANDLERS)
     block = host.regions[0].blocks[0]
     attributes = host.attributes.get("arg_attrs")
     said = [attributes[index] if attributes else {} for index in range(len(block.arguments))]
@@ -81,6 +82,7 @@ def extract(module: Any, host: Any) -> Program:
     parameters = tuple(walk.values.parameters)
     walk.dtypes.update((p.name, p.dtype) for p in parameters if isinstance(p, Tensor))
     steps, end = walk.block(block)
+    walk.clusters.mark()
     result, names = results(walk, host, end)
     # What the results need is checked last; what can be checked before the first step is.
     steps = lifetimes.placed((*steps, *walk.steps), result)

@@ -37,12 +37,13 @@ def launch(walk: Walk, op: Any) -> None:
     # Segments: async tokens, grid x y z, block x y z, cluster x y z, dynamic LDS, arguments,
     # stream object.
     segments = [*op.attributes["operandSegmentSizes"], 0][:13]
-    if any(segments[7:10]):
-        raise refuse(op, "a clustered launch can't stand in a program")
     # Tokens say that one launch follows another: launches of a program do, in their order.
     operands = list(op.operands)[segments[0] :]
     sizes = [values.integer(op, operand) for operand in operands[:6]]
+    clustered = sum(segments[7:10])
+    walk.clusters.launch(values, op, operands[6 : 6 + clustered])
     has_shared, count = segments[10], segments[11]
+    del operands[6 : 6 + clustered]
     shared = values.integer(op, operands[6]) if has_shared else values.make("const", 0)
     arguments: list[tuple[Word, ...]] = []
     for operand in operands[6 + has_shared :][:count]:

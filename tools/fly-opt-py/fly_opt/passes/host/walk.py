@@ -10,6 +10,7 @@ from fly_dialect.types import MemRefSpec
 from fly_host.program import Assigned, Buffer, Check, Step
 
 from fly_opt.passes.base import refuse
+from fly_opt.passes.host.clusters import Clusters
 from fly_opt.passes.host.tensors import TensorValue
 from fly_opt.passes.host.values import Values
 
@@ -23,6 +24,7 @@ class Walk:
     name; other operations compute."""
 
     values: Values
+    clusters: Clusters
     handlers: Mapping[str, Handler]
     tensors: list[Buffer | Assigned] = field(default_factory=list)
     steps: list[Step] = field(default_factory=list)  # of the block where the walk is

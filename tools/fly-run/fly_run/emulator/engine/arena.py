@@ -69,6 +69,7 @@ class Buffers:
         self._next = FIRST
         self._given = [0, 0]  # rows of each kind ever used
         self._free: tuple[list[int], list[int]] = ([], [])
+        self._around: dict[int, int] = {}  # buffer → what it lies in
         self.rows = 0  # only the rows below this one may hold a buffer
 
     @property
@@ -83,6 +84,22 @@ class Buffers:
 
     def add(self, name: str, host: int, length: int, writable: bool) -> int:
         """Assigns a guest address to host memory."""
+        low = self._reserved(length)
+        self.place(Region(name, low, length, host, writable))
+        return low
+
+    def add_within(self, margin: int, name: str, host: int, length: int, writable: bool) -> int:
+        """`add`, where `margin` bytes before the memory and behind it may be read."""
+        outer = self._reserved(length + 2 * margin)
+        low = outer + margin
+        self.place(Region(name, low, length, host, writable))
+        around = Region(f"the margin of {name}", outer, length + 2 * margin, host - margin, False)
+        self.place(around, beneath=True)
+        self._around[low] = outer
+        return low
+
+    def _reserved(self, length: int) -> int:
+        """A free address."""
         low = self._next
         following = low + length + GAP
         following += -following % ALIGNMENT
@@ -90,7 +107,6 @@ class Buffers:
             low = self._gap(length)
         else:
             self._next = following
-        self.place(Region(name, low, length, host, writable))
         return low
 
     def add_all(self, spans: Sequence[tuple[str, int, int, bool]]) -> list[int]:
@@ -128,6 +144,7 @@ class Buffers:
         if len(lows) == len(self._held) and all(map(self._held.__contains__, lows)):
             ctypes.memset(self.table, 0, self.rows * state.REGION_SIZE)
             self._held.clear()
+            self._around.clear()
             self._next, self._given, self._free, self.rows = FIRST, [0, 0], ([], []), 0
             return
         for low in reversed(lows):
@@ -155,6 +172,8 @@ class Buffers:
 
     def remove(self, low: int) -> Region:
         """Takes the buffer at this address away. KeyError where none begins there."""
+        if (outer := self._around.pop(low, None)) is not None:
+            self.remove(outer)
         held, row = self._held.pop(low)
         region = Region(*held)
         state.REGION.pack_into(self._table, row * state.REGION_SIZE, 0, 0, 0, 0)

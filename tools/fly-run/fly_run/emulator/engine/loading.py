@@ -21,8 +21,9 @@ from fly_run.emulator.engine.arena import CODE_AT, Arena, Buffers, Region
 from fly_run.emulator.isa.decode import Code
 from fly_run.emulator.isa.instruction import SWAP_PC, Instruction
 from fly_run.emulator.isa.kinds import kind
-from fly_run.emulator.lowering import denormals, matrix
+from fly_run.emulator.lowering import denormals
 from fly_run.emulator.lowering.encode import Encoder, Program
+from fly_run.emulator.lowering.matrix import mfma
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
@@ -234,7 +235,7 @@ class Loaded:
             hold_halves=bool(mode & FP16_OVFL),
             weave=watch.weave if self.options.observers else None,
             mfma=self.options.mfma,
-            modes_vary=single != matrix.IEEE_CONTROL,
+            modes_vary=single != mfma.IEEE_CONTROL,
         )
         code_map = (ctypes.c_uint64 * (self.size // 4 + 1))()
         prepared = Prepared(kernel, self, encoder, [], code_map, watch)

@@ -11,8 +11,8 @@ import functools
 import os
 from typing import Any
 
-from fly_common import toolchain
 from fly_common.errors import MissingError
+from fly_common.programs import toolchain
 from fly_target import registry
 from fly_target.amd.facts import facts_of
 from fly_target.amd.triple import TRIPLE

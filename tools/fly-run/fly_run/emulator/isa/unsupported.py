@@ -62,7 +62,6 @@ REASONS: dict[str, tuple[str, ...]] = {
     "C of f32 and D of bf16 in the same registers: their places are not documented": (
         "v_swmmac_bf16f32_16x16x64_bf16",
     ),
-    "transposed loads": ("global_load_tr_b(?:64|128)",),
     "registers given and taken while a wave runs: no code object can ask for such waves": (
         "s_alloc_vgpr",
     ),

@@ -23,34 +23,26 @@ from fly_run.emulator.isa.instruction import (
     Instruction,
     split_mnemonic,
 )
-from fly_run.emulator.lowering import (
-    cdna5,
-    cdna5_memory,
-    denormals,
-    dpp,
-    lds,
-    matrix,
-    memory,
-    overflow,
-    rdna,
-    scalar,
-    valu,
-    vector,
-    wmma,
-)
+from fly_run.emulator.lowering import denormals, fused, overflow, scalar
+from fly_run.emulator.lowering.cdna5 import memory as cdna5_memory
+from fly_run.emulator.lowering.cdna5 import vector as cdna5
+from fly_run.emulator.lowering.matrix import mfma, wmma
+from fly_run.emulator.lowering.memory import accesses, lds
+from fly_run.emulator.lowering.rdna import instructions as rdna
 from fly_run.emulator.lowering.registers import Registers, Unsupported
 from fly_run.emulator.lowering.steps import Lowering, Step
+from fly_run.emulator.lowering.vector import composite, dpp, single
 from fly_run.emulator.semantics.base.operation import SHORT, TO_EXEC, Operation
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
 
 LOWERINGS: dict[str, Callable[[Lowering, Operation, str], None]] = {
-    "valu": vector.lower_valu,
+    "valu": single.lower_valu,
     "scalar": scalar.lower_scalar,
     "flow": scalar.lower_flow,
     "nothing": scalar.lower_nothing,
-    "matrix": matrix.lower_matrix,
+    "matrix": mfma.lower_matrix,
     "wmma": wmma.lower_wmma,
-    **dict.fromkeys(memory.LOWERINGS, memory.lower_memory),
+    **dict.fromkeys(accesses.LOWERINGS, accesses.lower_memory),
 }
 EXPANSIONS = scalar.EXPANSIONS
 # Operations with semantics of their own that no instruction may name.
@@ -141,6 +133,8 @@ class Encoder:
         if refused:
             raise _refusal(refused, what)
         steps.append((len(ordered) - 1, Step("fly_end_of_code")))
+        made = fused.fused([step for _, step in steps])
+        steps = [(number, step) for (number, _), step in zip(steps, made, strict=True)]
         return self._assemble(ordered, steps, addresses)
 
     def _upper_bits(self, instructions: dict[int, Instruction], what: str) -> dict[int, int]:
@@ -161,6 +155,8 @@ class Encoder:
             return lowering.steps
         own, encoding = split_mnemonic(instruction.mnemonic)
         target = self.registers.target
+        if accesses.SCALED in instruction.modifiers and not self.registers.facts.signed_offsets:
+            raise Unsupported("scale_offset")  # LLVM prints gfx1250's bit for other targets too
         name = aliases_of(target.name).get(own, own)
         if name == "s_set_gpr_idx_on":
             self._index_mode = scalar.index_mode(lowering)
@@ -174,7 +170,7 @@ class Encoder:
             scalar.indexed_move(lowering, self._index_mode)
             return lowering.steps
         to_lds = bool(instruction.modifiers.get("lds"))
-        expand = EXPANSIONS.get(name) or valu.expansion(name) or lds.expansion(name, to_lds)
+        expand = EXPANSIONS.get(name) or composite.expansion(name) or lds.expansion(name, to_lds)
         if not self.registers.facts.is_gfx9:
             if not encoding and dpp.is_dpp(instruction.modifiers):
                 encoding = "dpp"
@@ -202,9 +198,10 @@ class Encoder:
         return operation
 
     def _with_modes(self, lowering: Lowering) -> list[Step]:
-        """Changes the host's control word around f16 and f64 arithmetic if it differs; flushes f16
-        denormals and keeps f16 results finite if MODE may ask for it."""
-        if not (self.split_modes or self.flush_halves or self.hold_halves):
+        """Changes the host's control word around f16 and f64 arithmetic if it differs, and around
+        gfx1250's bf16, which ignores MODE; flushes f16 denormals and keeps f16 results finite if
+        MODE may ask for it."""
+        if not (self.split_modes or self.flush_halves or self.hold_halves or self.modes_vary):
             return lowering.steps
         result = []
         for step in lowering.steps:
@@ -219,7 +216,10 @@ class Encoder:
             if self.flush_halves:
                 before, step, behind = denormals.around(step, operation, lowering.temporary)
             double = "double" in {*operation.outputs, *operation.inputs}
-            if self.split_modes and (double or denormals.is_half(operation)):
+            if self.modes_vary and operation.name in cdna5.BRAIN:
+                plain = Step("fly_use_control", (lowering.word(mfma.IEEE_CONTROL).offset,))
+                step_and_mode = [plain, step, Step("fly_mode_single")]
+            elif self.split_modes and (double or denormals.is_half(operation)):
                 step_and_mode = [Step("fly_mode_double"), step, Step("fly_mode_single")]
             else:
                 step_and_mode = [step]

@@ -24,8 +24,8 @@ from fly_run.emulator.strict.accesses import Values
 from fly_run.emulator.strict.dataflow import Effect
 from fly_run.emulator.strict.ordering import Barrier
 from fly_run.emulator.strict.reports import Reports
-from fly_run.emulator.strict.shadow import Shadow, Use
 from fly_run.emulator.strict.tensor import MASK, Request
+from fly_run.emulator.strict.undefined.shadow import Shadow, Use
 from fly_run.emulator.watch.observe import Launch, WaveView
 
 BARRIER = 0xFFFD  # -3 in 16 bits

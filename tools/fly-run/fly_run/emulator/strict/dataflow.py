@@ -79,6 +79,7 @@ _CUSTOM: dict[str, tuple[str, str]] = {
     "v_permlane16_swap_b32": ("+V+V", ""),
     "v_permlane32_swap_b32": ("+V+V", ""),
     # A lane without a source keeps its value.
+    "v_permlane64_b32": ("V", "V"),
     **dict.fromkeys(("v_permlane16_b32", "v_permlanex16_b32"), ("+V", "VSS")),
     **dict.fromkeys(("v_permlane16_var_b32", "v_permlanex16_var_b32"), ("+V", "VV")),
     "s_set_gpr_idx_on": ("", "S"),

@@ -10,7 +10,7 @@ from fly_run.emulator import state
 from fly_run.emulator.engine import faults
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.strict import races
-from fly_run.emulator.strict.shadow import PRIVATE, SHARED, Use
+from fly_run.emulator.strict.undefined.shadow import PRIVATE, SHARED, Use
 from fly_run.emulator.strict.waits import Counters, Outstanding
 from fly_run.emulator.watch.observe import Launch, WaveView
 

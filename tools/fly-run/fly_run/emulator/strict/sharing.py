@@ -16,7 +16,7 @@ from fly_run.emulator.strict.lds_barriers import BYTES, LdsBarriers
 from fly_run.emulator.strict.ordering import Barrier, Clock, NamedBarriers, Timeline, join
 from fly_run.emulator.strict.races import SharedBytes
 from fly_run.emulator.strict.reports import Reports
-from fly_run.emulator.strict.shadow import Memory, Shadow
+from fly_run.emulator.strict.undefined.shadow import Memory, Shadow
 from fly_run.emulator.strict.waits import Counters, Outstanding
 from fly_run.emulator.watch.observe import WaveView
 

@@ -24,7 +24,7 @@ from fly_run.emulator.isa.instruction import Immediate, Instruction
 from fly_run.emulator.lowering.encode import Encoder
 from fly_run.emulator.lowering.registers import Constants, Registers
 from fly_run.emulator.semantics import table
-from fly_run.emulator.strict import clusters, relative, undefined, unspecified
+from fly_run.emulator.strict import clusters, relative, unspecified
 from fly_run.emulator.strict.accesses import Destination, Values, destinations
 from fly_run.emulator.strict.clusters import Clusters
 from fly_run.emulator.strict.dataflow import Effect, effects_of
@@ -32,7 +32,6 @@ from fly_run.emulator.strict.lds_barriers import LdsBarriers
 from fly_run.emulator.strict.ordering import Timeline, named_number
 from fly_run.emulator.strict.races import Access, SharedBytes
 from fly_run.emulator.strict.reports import Reports
-from fly_run.emulator.strict.shadow import SHARED, Memory, Shadow, Use
 from fly_run.emulator.strict.sharing import (
     ASYNC,
     ASYNC_COUNTER,
@@ -42,6 +41,8 @@ from fly_run.emulator.strict.sharing import (
     Track,
     kind_of,
 )
+from fly_run.emulator.strict.undefined import undefined_values
+from fly_run.emulator.strict.undefined.shadow import SHARED, Memory, Shadow, Use
 from fly_run.emulator.strict.waits import Counters, Outstanding
 from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
 
@@ -120,7 +121,7 @@ class Strict:
             narrowed = self._narrowed(effect, effects, values, lanes)
             places = destinations(effect, values, lanes)
             shared = track.group.undefined
-            use = undefined.step(track.shadow, effect, values, narrowed, places, shared)
+            use = undefined_values.step(track.shadow, effect, values, narrowed, places, shared)
             if use is not None:
                 raise self._report.uninitialised(wave, instruction, use)
             self._sharing.check_lanes(wave, instruction, effect, values, places)

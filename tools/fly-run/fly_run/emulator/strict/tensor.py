@@ -10,11 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fly_run.emulator.lowering.cdna5_memory import GROUPS
+from fly_run.emulator.lowering.cdna5.memory import GROUPS
 from fly_run.emulator.lowering.steps import Step
 from fly_run.emulator.semantics.cdna5.tensor import EXTENDED, STORES, TENSOR, TILE
 from fly_run.emulator.strict.accesses import Values
-from fly_run.emulator.strict.shadow import Memory, Shadow, Use
+from fly_run.emulator.strict.undefined.shadow import Memory, Shadow, Use
 
 # The bits of groups 0 and 1 that every move reads: all but the barrier's address, which only moves
 # read that arrive, and stride 1.

@@ -6,17 +6,17 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fly_trace.control import carried_values, object_fields
 from fly_trace.control.branches import branch, condition, dynamic, truth
 from fly_trace.control.calls import call, sequences
-from fly_trace.control.leaf_kinds import unify
-from fly_trace.control.merging import Merging
-from fly_trace.control.mismatches import refuse_mismatch
+from fly_trace.control.carried import carried_values, object_fields
+from fly_trace.control.carried.leaf_kinds import unify
+from fly_trace.control.carried.merging import Merging
+from fly_trace.control.carried.mismatches import refuse_mismatch
 from fly_trace.core import rules, tracing
 from fly_trace.effects import user_code
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import BOOL, I32
-from fly_trace.values.math_functions import where
+from fly_trace.values.functions.math_functions import where
 from fly_trace.values.scalars import Scalar
 
 _EMPTY: Any = object()

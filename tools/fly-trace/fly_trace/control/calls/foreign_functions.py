@@ -15,7 +15,7 @@ from fly_trace.core import tracing
 from fly_trace.core.tracing import describe
 from fly_trace.memory.tensors import Tensor
 from fly_trace.values.scalars import Scalar
-from fly_trace.values.vector_values import Vector
+from fly_trace.values.vector.vector_values import Vector
 
 _KINDS = (Scalar, Vector, Tensor)
 # Functions of `math` and NumPy → those of `fx` with other names, or expressions.

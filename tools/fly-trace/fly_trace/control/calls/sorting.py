@@ -11,14 +11,15 @@ import builtins
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from fly_trace.control import carried_values, objects
+from fly_trace.control import objects
 from fly_trace.control.branches import branch, dynamic, truth
 from fly_trace.control.calls import call
 from fly_trace.control.calls.sequences import both, either, less, neither
-from fly_trace.control.leaf_kinds import unify
-from fly_trace.control.mismatches import refuse_mismatch
+from fly_trace.control.carried import carried_values
+from fly_trace.control.carried.leaf_kinds import unify
+from fly_trace.control.carried.mismatches import refuse_mismatch
 from fly_trace.values.conversion import convert
-from fly_trace.values.math_functions import where
+from fly_trace.values.functions.math_functions import where
 from fly_trace.values.scalars import Scalar
 
 SHORT = 8  # so many items are sorted by exchanges of neighbours

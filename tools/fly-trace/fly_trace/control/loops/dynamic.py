@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from fly_trace.control import in_place
 from fly_trace.control.branches import Put, condition, dynamic
-from fly_trace.control.in_place import Roots, Variables
+from fly_trace.control.carried import in_place
+from fly_trace.control.carried.in_place import Roots, Variables
 from fly_trace.control.loops import accumulators, unrolling
 from fly_trace.control.loops.trips import (
     RANGES,

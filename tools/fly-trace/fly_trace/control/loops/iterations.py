@@ -9,8 +9,8 @@ from typing import Any, NoReturn
 
 from fly_trace.control import generators
 from fly_trace.control.branches import Put, dynamic, if_, truth
-from fly_trace.control.carried_values import Undefined
-from fly_trace.control.in_place import Roots
+from fly_trace.control.carried.carried_values import Undefined
+from fly_trace.control.carried.in_place import Roots
 from fly_trace.control.loops.dynamic import for_, for_left
 from fly_trace.control.loops.trips import RANGES, bounds_of, static
 from fly_trace.core import tracing

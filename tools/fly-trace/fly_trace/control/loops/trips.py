@@ -16,7 +16,7 @@ from fly_trace.values import integer_ops
 from fly_trace.values.arithmetic import compare
 from fly_trace.values.conversion import convert
 from fly_trace.values.dtypes import DType
-from fly_trace.values.math_functions import meet
+from fly_trace.values.functions.math_functions import meet
 from fly_trace.values.promotion import default, promote
 from fly_trace.values.scalars import Scalar
 from fly_trace.values.value_ranges import Interval, interval

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from fly_common.errors import InputError
 
-from fly_trace.control.discarded import TracedAgain, discard
+from fly_trace.control.carried.discarded import TracedAgain, discard
 
 if TYPE_CHECKING:
     from fly_trace.control.branches import Put

@@ -7,19 +7,20 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from fly_common.errors import InputError
 
-from fly_trace.control import carried_values, in_place, object_fields, objects, weak_numbers
+from fly_trace.control import objects
 from fly_trace.control.branches import dynamic
-from fly_trace.control.carried_values import Mismatch, Undefined
-from fly_trace.control.leaf_kinds import LeafKind, kind_of
-from fly_trace.control.merging import fillable, filler, made_in, shown
-from fly_trace.control.mismatches import refuse_mismatch
+from fly_trace.control.carried import carried_values, in_place, object_fields, weak_numbers
+from fly_trace.control.carried.carried_values import Mismatch, Undefined
+from fly_trace.control.carried.leaf_kinds import LeafKind, kind_of
+from fly_trace.control.carried.merging import fillable, filler, made_in, shown
+from fly_trace.control.carried.mismatches import refuse_mismatch
 from fly_trace.core import tracing
 from fly_trace.rewrite.exits import SKIP, VALUE
 
 if TYPE_CHECKING:
     from fly_dialect.bindings import ir
 
-    from fly_trace.control.in_place import Variables
+    from fly_trace.control.carried.in_place import Variables
     from fly_trace.session.builder import Builder
 
 

@@ -22,10 +22,10 @@ class Handler(Function):
     """The function of one micro-op: its operands, the wave's registers, and its exits. `kind` is
     that of its operands, `lanes` the most that a wave has that runs it."""
 
-    def __init__(self, name: str):
+    def __init__(self, name: str, short: bool = False):
         super().__init__(name, "ptr %wave, ptr %op")
         self.kind = name.removesuffix(SHORT).rpartition(".")[2]
-        short = name.endswith((SHORT, TO_EXEC)) or self.kind in SHORT_KINDS
+        short = short or name.endswith((SHORT, TO_EXEC)) or self.kind in SHORT_KINDS
         self.lanes = HALF if short else LANES
         self.wave = self.named("ptr", "%wave")
         self.op = self.named("ptr", "%op")
@@ -218,7 +218,7 @@ def write_vector(
 def emit_valu(operation: Operation, name: str) -> Handler:
     """Emits a VALU handler. Results are written under EXEC; a `mask` result has 0 for inactive
     lanes (ISA manual, VOPC: "inactive lanes get 0")."""
-    handler = Handler(name)
+    handler = Handler(name, operation.only_short)
     kinds = handler.kind if operation.inputs else ""
     lanes = handler.lanes
     register = f"i{lanes}"  # the type of a mask

@@ -44,10 +44,12 @@ class Operation:
     everywhere: bool = False  # the result is a temporary, and may be written regardless of EXEC
     traits: frozenset[str] = frozenset()
     # The input kinds of a VALU operation for which there are handlers: v a row, s a scalar, m a
-    # mask. Scalars in other combinations are copied into rows (`Lowering.valu`).
+    # mask. Scalars in other combinations are copied into rows (`Lowering.valu`). Of another form
+    # the kinds instead of `VARIANTS`, if not all targets with those have the operation.
     kinds: tuple[str, ...] = ()
     # Waves of 32 lanes have handlers of their own besides; so has a VALU operation with masks.
     short: bool = False
+    only_short: bool = False  # all waves of its targets have 32 lanes
     to_exec: bool = False  # waves of 32 lanes have a handler whose i32 result is EXEC
     detail: Any = None  # specific to this form's emitter and encoder
 
@@ -59,7 +61,9 @@ class Operation:
     def handlers(self) -> tuple[str, ...]:
         """The names of this operation's handlers: one for each combination of operand kinds, and
         those of them that waves of 32 lanes run instead (`SHORT`, `TO_EXEC`)."""
-        kinds = self.kinds if self.form == "valu" else VARIANTS.get(self.form, ("",))
+        kinds = self.kinds
+        if self.form != "valu" and not kinds:
+            kinds = VARIANTS.get(self.form, ("",))
         names = tuple(f"{self.name}.{kind}" if kind else self.name for kind in kinds)
         if self.to_exec:
             return (*names, *(f"{name}{TO_EXEC}" for name in names))

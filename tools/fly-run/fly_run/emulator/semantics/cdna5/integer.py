@@ -23,8 +23,9 @@ PICK = {"max": maximum, "min": minimum}
 
 def operations() -> Iterator[Operation]:
     for name, (types, body) in WIDE.items():
-        yield valu(name, types, body, split=True)
-    yield valu("v_mad_u32", "i32 = i32, i32, i32", lambda k, a, b, c: a * b + c)
+        yield valu(name, types, body, split=True, only_short=True)
+    types = "i32 = i32, i32, i32"
+    yield valu("v_mad_u32", types, lambda k, a, b, c: a * b + c, only_short=True)
     for sign, letter in (("s", "i"), ("u", "u")):
         for name, pick in PICK.items():
             body, types = _added(sign, pick(sign)), "i32 = i32, i32, i32"

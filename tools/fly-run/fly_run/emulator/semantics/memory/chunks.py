@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import CHUNK, Access
-from fly_run.emulator.semantics.base.emit import ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.memory.transfer import (
+    every_active,
     interleaved,
     joined,
     masked_load,
@@ -56,9 +57,12 @@ def pointer(base: Value, index: Value) -> Value:
     return base.function.value("ptr", index.lanes, text)
 
 
+Each = Callable[[Callable[[Sequence[Dword]], None]], None]
+
+
 def fetch_chunk(
     h: Handler,
-    dwords: Sequence[Dword],
+    dwords: Sequence[Dword] | Each,
     index: Value,
     first: Value,
     lanes: Value,
@@ -67,7 +71,8 @@ def fetch_chunk(
 ) -> None:
     """Loads a chunk's dwords from the places of each lane's `index`, which have been checked; with
     `follow`, those of lanes may follow each other; `block` is the pointer that indices count from
-    if a lane's dwords do.
+    if a lane's dwords do. `dwords` may be a function that emits a loop, in which it calls its
+    argument with the dwords of a turn.
 
     Real kernels read runs and single elements in groups of 16 lanes (rows of tiles, a broadcast
     element), which take one move each. The processor's gather costs many times that.
@@ -90,10 +95,16 @@ def fetch_chunk(
         h.block(after)
 
     def finish(work: Callable[[Dword], Value]) -> None:
-        # The address register may be among the results: load everything before storing any.
-        values = [work(dword) for dword in dwords]
-        for dword, value in zip(dwords, values, strict=True):
-            store_row(dword.row, first, value, None)
+        def move(some: Sequence[Dword]) -> None:
+            # The address register may be among the results: load everything before storing any.
+            values = [work(dword) for dword in some]
+            for dword, value in zip(some, values, strict=True):
+                store_row(dword.row, first, value, None)
+
+        if callable(dwords):
+            dwords(move)
+        else:
+            move(dwords)
         h.branch(end)
 
     # An inactive lane 0 has an arbitrary address, which only counts if the active ones follow it or
@@ -112,7 +123,7 @@ def fetch_chunk(
     case(matches(index.like(0)), broadcast)
     if follow:
         case(matches(h.vector(index.element, range(0, 4 * CHUNK, 4))), run)
-    if block is not None and len(dwords) > 1:
+    if block is not None and not callable(dwords) and len(dwords) > 1:
         together, apart = shortcut(h), f"apart{h.fresh()}"
         h.branch_if(active.compare("eq", EVERY), together, apart)
         h.block(together)
@@ -123,6 +134,49 @@ def fetch_chunk(
         h.block(apart)
     finish(scattered)
     h.block(end)
+
+
+RowLoad = Callable[[Value], Value]  # of 16 dwords from a host pointer
+
+
+def by_rows(
+    h: Handler,
+    index: Value,
+    mask: Value,
+    done: str,
+    move: Callable[[RowLoad, list[Value]], None],
+) -> None:
+    """A shortcut for all lanes active, if those of each 16 have one index, or all have consecutive
+    ones, as tiles of 16 columns have. `move` gets how to load 16 dwords, and each 16's first index;
+    after it comes `done`. Falls through for others."""
+    starts = range(0, index.lanes, CHUNK)
+    order = ", ".join(f"i32 {start}" for start in starts for _ in range(CHUNK))
+    text = (
+        f"shufflevector {index.type} {index.name}, {index.type} poison,"
+        f" <{index.lanes} x i32> <{order}>"
+    )
+    heads = h.value(index.element, index.lanes, text)
+    steps = h.vector(index.element, (4 * (lane % CHUNK) for lane in range(index.lanes)))
+    whole = mask.compare("eq", -1 if index.lanes == LANES else (1 << index.lanes) - 1)
+
+    def one(host: Value) -> Value:
+        return host.load("i32", align=1).splat(CHUNK)
+
+    def run(host: Value) -> Value:
+        return host.load("i32", CHUNK, align=1)
+
+    for wanted, load in ((heads, one), (heads + steps, run)):
+        fits = whole & every_active(index.compare("eq", wanted), mask)
+        quick, after = shortcut(h), f"after{h.fresh()}"
+        h.branch_if(fits, quick, after)
+        h.block(quick)
+        firsts = [
+            h.value(index.element, 0, f"extractelement {index.type} {index.name}, i32 {start}")
+            for start in starts
+        ]
+        move(load, firsts)
+        h.branch(done)
+        h.block(after)
 
 
 def _place(base: Value, index: Value, lane: int) -> Value:

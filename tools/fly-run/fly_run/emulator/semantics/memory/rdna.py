@@ -20,6 +20,8 @@ def _subtract_if_enough(h: Handler, old: Value, data: Value) -> Value:
     return old.compare("uge", data).select(old - data, old)
 
 
+# The kinds of VARIANTS of targets whose offsets are unsigned.
+UNSIGNED = {"global": ("v", "s"), "flat": ("v",), "buffer": ()}
 COMBINE: dict[str, tuple[str, Combine]] = {
     "csub_u32": ("i32", _subtract_clamped),  # gfx12 calls it sub_clamp_u32
     "cond_sub_u32": ("i32", _subtract_if_enough),
@@ -34,8 +36,10 @@ def operations() -> Iterator[Operation]:
             for name, (element, combine) in COMBINE.items():
                 detail = Atomic(element, combine, returns)
                 yield Operation(f"{space}_atomic_{name}{ending}", space, detail=detail)
-            detail = Atomic("float", keep, returns, compares=True)
-            yield Operation(f"{space}_atomic_cmpswap_f32{ending}", space, detail=detail)
+            # Only gfx11 has these, where a scalar base has no signed offset.
+            name, detail = "cmpswap_f32", Atomic("float", keep, returns, compares=True)
+            kinds = UNSIGNED[space]
+            yield Operation(f"{space}_atomic_{name}{ending}", space, detail=detail, kinds=kinds)
     for returns, middle in ((False, ""), (True, "rtn_")):
         for name, key in (("sub_clamp", "csub_u32"), ("cond_sub", "cond_sub_u32")):
             detail = Atomic("i32", COMBINE[key][1], returns)

@@ -13,16 +13,16 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, signature, valu
+from fly_run.emulator.semantics.vector.byte_operations import sum_of_differences
 from fly_run.emulator.semantics.vector.integer import (
-    OTHERS,
     maximum,
     minimum,
     signed24,
-    sum_of_differences,
     unsigned24,
 )
 from fly_run.emulator.semantics.vector.packed import dot_terms, halves
 from fly_run.emulator.semantics.vector.rare import quad_differences
+from fly_run.emulator.semantics.vector.wide_integer import WIDE
 
 Body = Callable[..., object]
 CHUNK = 16
@@ -95,7 +95,7 @@ def _differences(width: int, shift: int = 0, masked: bool = False) -> Body:
 
 def _wide_multiply_add(signed: bool) -> Body:
     """v_mad_u64_u32, v_mad_i64_i32: the mask tells that the sum overflowed 64 bits."""
-    plain = OTHERS["v_mad_i64_i32" if signed else "v_mad_u64_u32"][1]
+    plain = WIDE["v_mad_i64_i32" if signed else "v_mad_u64_u32"][1]
 
     def run(k: Lanes, a: Value, b: Value, c: Value) -> tuple[Value, Value]:
         total, over = plain(k, a, b, c)  # type: ignore[misc]
@@ -108,7 +108,7 @@ def _wide_multiply_add(signed: bool) -> Body:
 
 def _with_carry(name: str, limit: int) -> Body:
     """An unsigned sum with a carry, or difference with a borrow, saturated to 32 bits."""
-    plain = OTHERS[name][1]
+    plain = WIDE[name][1]
 
     def run(k: Lanes, *values: Value) -> tuple[Value, Value]:
         total, over = plain(k, *values)  # type: ignore[misc]
@@ -154,7 +154,7 @@ TABLE: dict[str, tuple[str, Body]] = {
     "v_qsad_pk_u16_u8": ("i64 = i64, i32, i64", quad_differences(False, held=True)),
     "v_mqsad_pk_u16_u8": ("i64 = i64, i32, i64", quad_differences(True, held=True)),
     **{
-        f"v_{name}": (OTHERS[f"v_{name}"][0], _with_carry(f"v_{name}", limit))
+        f"v_{name}": (WIDE[f"v_{name}"][0], _with_carry(f"v_{name}", limit))
         for names, limit in (
             (("add_co_u32", "addc_co_u32"), -1),
             (("sub_co_u32", "subrev_co_u32", "subb_co_u32", "subbrev_co_u32"), 0),

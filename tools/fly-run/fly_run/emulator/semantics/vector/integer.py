@@ -1,4 +1,5 @@
-"""Vector integer ALU: VOP1, VOP2 and VOP3 of 16, 32 and 64 bits (CDNA3 ISA manual, section 16.8).
+"""Vector integer ALU: VOP1, VOP2 and VOP3 of 16 and 32 bits (CDNA3 ISA manual, section 16.8).
+`wide_integer` has sums and products of 64 bits, `byte_operations` those on bytes.
 
 A body gets a `Lanes` and the operand lanes. `rev` forms swap the first two sources.
 """
@@ -10,7 +11,6 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, valu
-from fly_run.emulator.semantics.memory.transfer import SHORTCUT
 
 Body = Callable[..., object]
 Binary = Callable[[Value, Value], Value]
@@ -144,25 +144,7 @@ def _saturating(opcode: str) -> Body:
     return lambda k, a, b: a.function.intrinsic(f"llvm.{opcode}.sat", a, b)
 
 
-def _add_carry(k: Lanes, a: Value, b: Value, carry: Value | None = None):
-    total = a + b
-    over = total.compare("ult", a)
-    if carry is None:
-        return total, over
-    more = total + carry.zext("i32")
-    return more, over | more.compare("ult", total)
-
-
-def _sub_borrow(k: Lanes, a: Value, b: Value, borrow: Value | None = None):
-    difference = a - b
-    under = a.compare("ult", b)
-    if borrow is None:
-        return difference, under
-    less = difference - borrow.zext("i32")
-    return less, under | less.compare("ugt", difference)
-
-
-def _swap(body: Body) -> Body:
+def swapped(body: Body) -> Body:
     return lambda k, a, b, *rest: body(k, b, a, *rest)
 
 
@@ -178,65 +160,6 @@ def _extract(signed: bool) -> Body:
         return empty.select(0, (moved << room).ashr(room))
 
     return run
-
-
-def _align(shift: int) -> Body:
-    """Returns the low dword of the two sources, shifted right by the third (in bits or bytes)."""
-
-    def run(k: Lanes, a: Value, b: Value, amount: Value) -> Value:
-        amount = (amount & 31) if shift == 1 else (amount & 3) * 8
-        return k.handler.intrinsic("llvm.fshr", a, b, amount)
-
-    return run
-
-
-def _permute(k: Lanes, a: Value, b: Value, selector: Value) -> Value:
-    """v_perm_b32: each selector byte selects a byte of {a, b}, a sign, 0x00 or 0xff. Most selectors
-    are the same for all lanes and select bytes."""
-    f = k.handler
-    if f.kind[2] != "s":
-        return _permute_any(a, b, selector)
-    scalar = f.value("i32", 0, f"extractelement {selector.type} {selector.name}, i32 0")
-    # No byte is 8 or above.
-    plain = (scalar & 0xF8F8F8F8).compare("eq", 0)
-    return f.choose(
-        plain,
-        lambda: _permute_bytes(a, b, scalar),
-        lambda: _permute_any(a, b, selector),
-        SHORTCUT,
-    )
-
-
-def _permute_bytes(a: Value, b: Value, selector: Value) -> Value:
-    """Each byte of the scalar selector is below 8 and selects a byte of {a, b}."""
-    result = None
-    for byte in range(4):
-        pick = selector.lshr(8 * byte)
-        source = (pick & 4).compare("ne", 0).select(a, b)
-        moved = source.lshr(((pick & 3) * 8).splat(a.lanes)) & 0xFF
-        part = moved << (8 * byte)
-        result = part if result is None else result | part
-    assert result is not None
-    return result
-
-
-def _permute_any(a: Value, b: Value, selector: Value) -> Value:
-    result = None
-    for byte in range(4):
-        pick = selector.lshr(8 * byte) & 0xFF
-        source = (pick & 4).compare("ne", 0).select(a, b)
-        plain = source.lshr((pick & 3) * 8) & 0xFF
-        # 8 to 11: the sign of bytes 1, 3, 5, 7 of {a, b}
-        wide = (pick & 2).compare("ne", 0).select(a, b)
-        half = (pick & 1).compare("ne", 0).select(wide, wide << 16)
-        sign = half.ashr(31) & 0xFF
-        value = pick.compare("ult", 8).select(plain, sign)
-        value = pick.compare("eq", 12).select(0, value)
-        value = pick.compare("ugt", 12).select(0xFF, value)
-        part = value << (8 * byte)
-        result = part if result is None else result | part
-    assert result is not None
-    return result
 
 
 def _leading(k: Lanes, a: Value) -> Value:
@@ -264,43 +187,6 @@ def _lanes_below(half: int) -> Body:
     return run
 
 
-def _mad(extension: str) -> Body:
-    def run(k: Lanes, a: Value, b: Value, c: Value):
-        product = a.convert(extension, "i64") * b.convert(extension, "i64")
-        total = product + c
-        if extension == "zext":
-            return total, total.compare("ult", product)
-        return total, ((product ^ total) & (c ^ total)).compare("slt", 0)
-
-    return run
-
-
-def sum_of_differences(width: int, shift: int = 0, masked: bool = False) -> Body:
-    def run(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-        total = None
-        for start in range(0, 32, width):
-            keep = (1 << width) - 1
-            x, y = a.lshr(start) & keep, b.lshr(start) & keep
-            part = x.compare("ugt", y).select(x - y, y - x)
-            if masked:  # bytes whose reference is 0 do not count
-                part = y.compare("eq", 0).select(0, part)
-            total = part if total is None else total + part
-        assert total is not None
-        return c + (total << shift)
-
-    return run
-
-
-def _lerp(k: Lanes, a: Value, b: Value, c: Value) -> Value:
-    result = None
-    for start in range(0, 32, 8):
-        x, y = a.lshr(start) & 0xFF, b.lshr(start) & 0xFF
-        part = (x + y + (c.lshr(start) & 1)).lshr(1) << start
-        result = part if result is None else result | part
-    assert result is not None
-    return result
-
-
 def _truth_table(k: Lanes, a: Value, b: Value, c: Value) -> Value:
     """v_bitop3: bits 7 to 0 of the immediate are the results for (a, b, c) = 111 to 000."""
     table = k.immediate()
@@ -314,11 +200,6 @@ def _truth_table(k: Lanes, a: Value, b: Value, c: Value) -> Value:
     return result
 
 
-def _shifted(opcode: str) -> Body:
-    """64-bit shifts take a 32-bit amount."""
-    return lambda k, amount, value: value.binary(opcode, (amount & 63).zext("i64"))
-
-
 OTHERS: dict[str, tuple[str, Body]] = {
     "v_mov_b32": ("i32 = i32", lambda k, a: a),
     "v_accvgpr_write_b32": ("i32 = i32", lambda k, a: a),
@@ -327,34 +208,19 @@ OTHERS: dict[str, tuple[str, Body]] = {
     "v_ffbh_u32": ("i32 = i32", _leading),
     "v_ffbl_b32": ("i32 = i32", _trailing),
     "v_ffbh_i32": ("i32 = i32", lambda k, a: _leading(k, a.compare("slt", 0).select(~a, a))),
-    "v_sat_pk_u8_i16": (
-        "i16 = i32",
-        lambda k, a: (_saturate8(a.trunc("i16").sext("i32")) | (_saturate8(a.ashr(16)) << 8)).trunc(
-            "i16"
-        ),
-    ),
-    "v_add_co_u32": ("i32, mask = i32, i32", _add_carry),
-    "v_sub_co_u32": ("i32, mask = i32, i32", _sub_borrow),
-    "v_subrev_co_u32": ("i32, mask = i32, i32", _swap(_sub_borrow)),
-    "v_addc_co_u32": ("i32, mask = i32, i32, mask", _add_carry),
-    "v_subb_co_u32": ("i32, mask = i32, i32, mask", _sub_borrow),
-    "v_subbrev_co_u32": ("i32, mask = i32, i32, mask", _swap(_sub_borrow)),
     # Integer clamp: the encoder uses these for `clamp`.
     "v_add_u32.clamp": ("i32 = i32, i32", _saturating("uadd")),
     "v_sub_u32.clamp": ("i32 = i32, i32", _saturating("usub")),
-    "v_subrev_u32.clamp": ("i32 = i32, i32", _swap(_saturating("usub"))),
+    "v_subrev_u32.clamp": ("i32 = i32, i32", swapped(_saturating("usub"))),
     "v_add_i32.clamp": ("i32 = i32, i32", _saturating("sadd")),
     "v_sub_i32.clamp": ("i32 = i32, i32", _saturating("ssub")),
     "v_add_u16.clamp": ("i16 = i16, i16", _saturating("uadd")),
     "v_sub_u16.clamp": ("i16 = i16, i16", _saturating("usub")),
-    "v_subrev_u16.clamp": ("i16 = i16, i16", _swap(_saturating("usub"))),
+    "v_subrev_u16.clamp": ("i16 = i16, i16", swapped(_saturating("usub"))),
     "v_cndmask_b32": ("i32 = i32, i32, mask", lambda k, a, b, m: m.select(b, a)),
     "v_bfe_u32": ("i32 = i32, i32, i32", _extract(False)),
     "v_bfe_i32": ("i32 = i32, i32, i32", _extract(True)),
     "v_bfi_b32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a & b) | (~a & c)),
-    "v_alignbit_b32": ("i32 = i32, i32, i32", _align(1)),
-    "v_alignbyte_b32": ("i32 = i32, i32, i32", _align(8)),
-    "v_perm_b32": ("i32 = i32, i32, i32", _permute),
     "v_add3_u32": ("i32 = i32, i32, i32", lambda k, a, b, c: a + b + c),
     "v_lshl_add_u32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a << _amount(b)) + c),
     "v_add_lshl_u32": ("i32 = i32, i32, i32", lambda k, a, b, c: (a + b) << _amount(c)),
@@ -379,18 +245,8 @@ OTHERS: dict[str, tuple[str, Body]] = {
         "i32 = i16, i16, i32",
         lambda k, a, b, c: a.sext("i32") * b.sext("i32") + c,
     ),
-    "v_sad_u8": ("i32 = i32, i32, i32", sum_of_differences(8)),
-    "v_sad_hi_u8": ("i32 = i32, i32, i32", sum_of_differences(8, shift=16)),
-    "v_sad_u16": ("i32 = i32, i32, i32", sum_of_differences(16)),
-    "v_sad_u32": ("i32 = i32, i32, i32", sum_of_differences(32)),
-    "v_msad_u8": ("i32 = i32, i32, i32", sum_of_differences(8, masked=True)),
-    "v_lerp_u8": ("i32 = i32, i32, i32", _lerp),
     "v_mbcnt_lo_u32_b32": ("i32 = i32, i32", _lanes_below(0)),
     "v_mbcnt_hi_u32_b32": ("i32 = i32, i32", _lanes_below(1)),
-    "v_lshrrev_b64": ("i64 = i32, i64", _shifted("lshr")),
-    "v_ashrrev_i64": ("i64 = i32, i64", _shifted("ashr")),
-    "v_mad_u64_u32": ("i64, mask = i32, i32, i64", _mad("zext")),
-    "v_mad_i64_i32": ("i64, mask = i32, i32, i64", _mad("sext")),
     # gfx9's older encodings clear the high half of the register.
     "v_mad_legacy_u16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
     "v_mad_legacy_i16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
@@ -403,7 +259,3 @@ KEEPS_HIGH: dict[str, tuple[str, Body]] = {
     "v_mad_i16": ("i16 = i16, i16, i16", lambda k, a, b, c: a * b + c),
     "v_bitop3_b16": ("i16 = i16, i16, i16", _truth_table),
 }
-
-
-def _saturate8(value: Value) -> Value:
-    return maximum("s")(minimum("s")(value, value.like(255)), value.like(0))

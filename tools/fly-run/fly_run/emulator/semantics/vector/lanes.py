@@ -9,14 +9,14 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.base.operation import Operation
 from fly_run.emulator.semantics.memory.emit import starts
-from fly_run.emulator.semantics.memory.pairs import read_pair
+from fly_run.emulator.semantics.memory.pairs import read_pair, read_pairs
 
 Body = Callable[[Handler], None]
 
 
 def operations() -> Iterator[Operation]:
     for name, body in CUSTOM.items():
-        yield Operation(name, "custom", body=body, short=body is read_pair)
+        yield Operation(name, "custom", body=body, short=body in (read_pair, read_pairs))
 
 
 def element(row: Value, lane: Value) -> Value:
@@ -258,6 +258,7 @@ CUSTOM: dict[str, Callable[[Handler], None]] = {
     "fly_restore_exec": _restore_exec,
     "fly_indexed_move": _indexed_move,
     "fly_read_pair": read_pair,
+    "fly_read_pairs": read_pairs,
     "s_set_gpr_idx_mode": _set_index_mode_only,
     "s_set_gpr_idx_idx": _set_index,
     "s_movrels_b32": _move_relative(1, "i32"),

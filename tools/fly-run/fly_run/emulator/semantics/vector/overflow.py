@@ -7,14 +7,15 @@ finite: one tests where all sources are finite, one replaces infinities there by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
-from fly_run.emulator.semantics.vector.convert import pack
-from fly_run.emulator.semantics.vector.float import (
+from fly_run.emulator.semantics.vector.floating.convert import pack
+from fly_run.emulator.semantics.vector.floating.float import (
     MANTISSA,
     exponent_field,
     exponent_of_infinity,
@@ -28,14 +29,19 @@ Body = Callable[..., Value]
 def operations() -> Iterator[Operation]:
     for element, short in (("half", "f16"), ("float", "f32")):
         types = f"i32 = {_three(element)}"
-        yield valu(f"fly_finite_{short}", types, _finite, chunk=16, kinds=rows(3))
+        yield _tests(f"fly_finite_{short}", types, _finite, 3)
         options = {"kinds": rows(1), "keeps_high": element == "half"}
         yield valu(f"fly_hold_{short}", f"{element} += i32", _held, chunk=16, **options)
     # For each half; the mask from `_finite` has 16 bits there.
     short = halves("half", lambda k, *values: _finite(k, *values).trunc("i16"))
-    yield valu("fly_finite_pk_f16", f"i32 = {_three('i32')}", short, chunk=16, kinds=rows(3))
+    yield _tests("fly_finite_pk_f16", f"i32 = {_three('i32')}", short, 3)
     yield valu("fly_hold_pk_f16", "i32 += i32", halves("half", _held), chunk=16, kinds=rows(1))
-    yield valu("fly_finite_pair", "i32 = float, float", _finite_pair, chunk=16, kinds=rows(2))
+    yield _tests("fly_finite_pair", "i32 = float, float", _finite_pair, 2)
+
+
+def _tests(name: str, types: str, body: Callable[..., Any], sources: int) -> Operation:
+    """An operation whose result, a mask for each lane, is in a temporary row."""
+    return valu(name, types, body, chunk=16, kinds=rows(sources), everywhere=True)
 
 
 def _three(element: str) -> str:

@@ -1,4 +1,4 @@
-"""Reads of other lanes, sixteen lanes at a time: DPP, ds_swizzle, ds_bpermute, v_permlane16.
+"""Reads of other lanes, sixteen lanes at a time: DPP, ds_swizzle, ds_bpermute, v_permlane16 and 64.
 
 LLVM makes one permutation of sixteen lanes of `_permute`, for processors that have one.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import ROW, Handler, load_row, store_row
-from fly_run.emulator.semantics.base.operation import Operation
+from fly_run.emulator.semantics.base.operation import SINCE_GFX11, Operation
 
 Body = Callable[[Handler], None]
 CHUNK = 16
@@ -22,6 +22,8 @@ def operations() -> Iterator[Operation]:
         yield Operation(name, "custom", body=body, short=True)
     body, traits = _backward_permute(True), frozenset({"gfx12"})
     yield Operation("ds_bpermute_fi_b32", "custom", body=body, short=True, traits=traits)
+    # In waves of 32 lanes it does nothing.
+    yield Operation("v_permlane64_b32", "custom", body=_swap_halves, traits=SINCE_GFX11)
 
 
 def _permute(values: Value, lanes: Value) -> Value:
@@ -173,6 +175,14 @@ def _permute_rows(other: int, varies: bool) -> Body:
         _store(h, results)
 
     return run
+
+
+def _swap_halves(h: Handler) -> None:
+    """v_permlane64: each lane reads the one of the other half, active or not (RDNA3 and RDNA4 ISA
+    manuals)."""
+    parts = [_load(h, h.operand(1), first) for first in _chunks(h)]
+    middle = len(parts) // 2
+    _store(h, [*parts[middle:], *parts[:middle]])
 
 
 CUSTOM: dict[str, Body] = {

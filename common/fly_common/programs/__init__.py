@@ -1,0 +1,1 @@
+"""Programs that tools run: processes, and where LLVM's and NVIDIA's programs are."""

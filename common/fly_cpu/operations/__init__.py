@@ -1,0 +1,1 @@
+"""Operations of NVIDIA's GPUs as functions in LLVM IR for the host."""

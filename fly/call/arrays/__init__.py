@@ -1,0 +1,1 @@
+"""The arrays of an application: views of their memory, annotations, kinds to give back."""

@@ -1,0 +1,1 @@
+"""Lowers instructions that only gfx1250 has."""

@@ -1,0 +1,1 @@
+"""Lowers loads, stores and atomics, and what LDS does beside them."""

@@ -1,0 +1,1 @@
+"""Lowers instructions that only gfx11 and gfx12 have."""

@@ -1,0 +1,1 @@
+"""Lowers vector instructions: one operation, several, conversions, moves between lanes."""

@@ -1,0 +1,1 @@
+"""Undefined bits of registers and memory: their shadow, propagation and uses."""

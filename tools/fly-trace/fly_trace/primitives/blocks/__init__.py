@@ -1,0 +1,1 @@
+"""Primitives of a block's threads: reductions, scans, exchanges, loads and stores."""

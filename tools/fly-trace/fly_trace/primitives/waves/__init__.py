@@ -1,0 +1,1 @@
+"""Primitives of a wave's lanes."""

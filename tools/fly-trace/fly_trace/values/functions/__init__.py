@@ -1,0 +1,1 @@
+"""Functions of numbers: mathematics, bits of integers, fast-math flags."""

@@ -1,0 +1,1 @@
+"""Vectors: the class, its arithmetic, and both together."""
