@@ -131,6 +131,7 @@ def _changes(lines: list[Line], short: bool) -> Iterator[tuple[str, int, str]]:
     conditions = _conditions(lines)
     deciding, without_sign = unseen.deciding(lines), unseen.without_sign(lines, short)
     sign_masks = unseen.sign_masks(lines)
+    last_lanes = unseen.last_lanes(lines) if short else set()
     for line in lines:
         if line.name in deciding:
             for changed in unseen.admitting(line):
@@ -154,6 +155,8 @@ def _changes(lines: list[Line], short: bool) -> Iterator[tuple[str, int, str]]:
         if line.name not in offsets | conditions:
             for changed in _constant_changes(line):
                 if line.name in without_sign and " = ashr " in changed:
+                    continue
+                if line.name in last_lanes and "@llvm.cttz" in changed:
                     continue
                 if line.name in sign_masks and " = ashr " in changed and _lowered(line, changed):
                     continue

@@ -84,6 +84,23 @@ def without_sign(lines: list[Line], short: bool) -> set[str]:
     return found
 
 
+def last_lanes(lines: list[Line]) -> set[str]:
+    """Returns the counts of leading zeros of EXEC that only bound a loop over a wave of 32 lanes
+    (`63 - ctlz`): with trailing zeros in their place the bound is 32 or more, and the loop goes on
+    over lanes that are never active."""
+    named = {line.name: line for line in lines if line.name}
+    found = set()
+    for line in lines:
+        match = re.match(r"i64 63, (%\w+)$", line.rest)
+        count = named.get(match[1]) if match and line.opcode == "sub" else None
+        if count is None or "@llvm.ctlz.i64" not in count.rest:
+            continue
+        uses = [o for o in lines if line.name in NAME.findall(o.rest if o.name else o.text)]
+        if uses and all(re.match(rf"ule i64 %\w+, {line.name}$", o.rest) for o in uses):
+            found.add(count.name)
+    return found
+
+
 _NUMBER = re.compile(r"\d+$")
 
 

@@ -166,6 +166,8 @@ EDGES["ragged16"] = [0x3F80, 0xBF81, 0x4049, 0xC2F7, 0x3DCC, 0x4640, 0xC731, 0x3
 EDGES["tiebrain16"] = [0x40E0, 0x4214, 0x4110, 0xC1E8, 0x2B80, 0xAB80, 0, 0x3F80]
 # Finite bf16 of every sign and moderate magnitude, of random fractions.
 EDGES["tamebrain16"] = [0x3F80, 0xBF81, 0x4049, 0x3DCC, 0xC640, 0x3812, 0x3F01, 0xBEFF]
+# Special values of bf16, few enough for all pairs: zeros, infinities, quiet NaN.
+EDGES["edgebrain16"] = [0, 0x8000, 0x3F80, 0xBF80, 0x7F80, 0xFF80, 0x7FC0, 0xFFC1, 1, 0x8001]
 # For sine and cosine: within ±256 turns; neither is zero there.
 EDGES["brainturn16"] = [0x3E00, 0xBF20, 0x4049, 0x41B1, 0x3DCC, 0xC10A, 0xBF81, 0x3812]
 # Kinds that are not mixed with random numbers.
@@ -177,6 +179,7 @@ CHOSEN = (
     "ragged16",
     "odd16",
     "oddbrain16",
+    "edgebrain16",
     "brainturn16",
     "tiebrain16",
 )

@@ -17,7 +17,8 @@ from oracle.program.rdna_names import of_rdna
 
 LANES = 32
 WAVES = probe.WAVES * probe.LANES // LANES
-PARTS = (1 << 21, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
+# One lane; the last active lane is the first of sixteen; …
+PARTS = (1 << 21, 0x00018421, 0x55555555, 0, 0xFF00F0C1, 0x80000001, 0xFFFF0000, 1)
 MASKS = tuple(mask for part in PARTS for mask in (0xFFFFFFFF, part))  # as probe.MASKS
 _RETURN = "th:TH_ATOMIC_RETURN"
 RETURNING = {"gfx1100": "glc", "gfx1201": _RETURN, "gfx1250": _RETURN}

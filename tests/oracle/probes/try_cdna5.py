@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from oracle.probes.loaded import ALL, SOME
 from oracle.probes.probe import Probe
 from oracle.probes.try_vector import REGISTERS, mixtures
 from oracle.vector import cdna5_valu
 
 SMALL = {"fp8": 8, "bf8": 8, "fp6": 6, "bf6": 6, "fp4": 4}
 # Kinds of operands whose results are not NaN.
+SPECIAL = ("oddbrain16", "tiebrain16", "edgebrain16")
 TAME = {"f32": "finite32", "f16": "finite16", "bf16": "ragged16"}
 
 
@@ -77,6 +79,8 @@ def _brain() -> list[Probe]:
         positive = any(part in name for part in ("log", "sqrt", "rsq"))
         turns = "sin" in name or "cos" in name
         kinds = ("brainturn16" if turns else "tamebrain16",)
+        if positive:  # NaN of negative numbers
+            probes.append(Probe(f"{name}_e64 v8, v2", ("oddbrain16",), "2bf16"))
         for source in ("|v2|",) if positive else ("v2", "-v2", "-|v2|", "s24"):
             probes.append(Probe(f"{name}_e64 v8, {source}", kinds))
             if not turns:
@@ -95,7 +99,7 @@ def _brain() -> list[Probe]:
             text = f"{name} v8, {', '.join(REGISTERS[32][:count])}{form}"
             probes += [Probe(text, (kind,) * count) for kind in ("ragged16", "tamebrain16")]
             # Infinities, NaN, sums and products of 2^128 and more, and those in the middle.
-            probes += [Probe(text, (k,) * count, "2bf16") for k in ("oddbrain16", "tiebrain16")]
+            probes += [Probe(text, (k,) * count, "2bf16") for k in SPECIAL]
         probes.append(
             Probe(f"{name} v8, s24, {', '.join(REGISTERS[32][1:count])}", ("ragged16",) * count)
         )
@@ -127,6 +131,9 @@ def _look_ups() -> list[Probe]:
         for text in texts:
             for back in _backs(count) if count > 2 else ((),):
                 lines = (f"{name} {target}, {text}", *back)
+                if count > 2:  # what inactive lanes keep is seen too
+                    old = (f"v_mov_b32 v{40 + k}, v8" for k in range(count))
+                    lines = (ALL, *old, SOME, *lines[:1], ALL, *back)
                 probes.append(Probe("\n  ".join(lines), ("64", "64", "64"), about=name))
     return probes
 

@@ -47,7 +47,7 @@ def addresses() -> list[Probe]:
         for family, scaled, modifier in _forms()
         for make in (_loads, _stores, _atomics)
         for probe in make(family, scaled, modifier)
-    ]
+    ] + [probe for scaled in (False, True) for probe in _local(scaled)]
 
 
 def _strides(size: int) -> tuple[int, ...]:
@@ -66,6 +66,10 @@ def _loads(family: str, scaled: bool, modifier: str) -> Iterator[Probe]:
             place = _address(("s4", "s5"), OPERANDS, size, stride, scaled)
             load = f"{about} {{}}, v16, s[36:37] offset:4{modifier}"
             yield _probe("64", *place, *loaded(size, load, WAIT), about=about)
+        # Rows of sixteen lanes that follow each other, four accesses or 64 bytes apart.
+        apart = ("v_lshrrev_b32 v17, 8, v14", f"v_lshl_add_u32 v16, v17, {2 if scaled else 6}, v16")
+        place = (*_address(("s4", "s5"), OPERANDS, size, size, scaled), *apart)
+        yield _probe("64", *place, *loaded(size, load, WAIT), about=about)
 
 
 def _stores(family: str, scaled: bool, modifier: str) -> Iterator[Probe]:
@@ -97,3 +101,21 @@ def _atomics(family: str, scaled: bool, modifier: str) -> Iterator[Probe]:
         ):
             lines = (ALL, *place, SOME, line, *more, WAIT)
             yield _probe(kind, *lines, result=result, about=about)
+
+
+def _local(scaled: bool) -> Iterator[Probe]:
+    """FLAT instructions with a scalar base that is in LDS: v14 has 16 bytes a lane, or the lane's
+    number counts accesses."""
+    base = ("s_mov_b64 s[36:37], src_shared_base", "v_mov_b32 v16, v14")
+    base = (*base, "v_lshrrev_b32 v16, 4, v16") if scaled else base
+    where = "v16, {}s[36:37]" + " scale_offset" * scaled
+    fill = ("ds_write_b64 v14, v[2:3]", "ds_write_b64 v14, v[4:5] offset:8", WAIT)
+    for name, (size, _, _) in access.LOADS.items():
+        about = f"flat_load_{name}"
+        lines = loaded(size, f"{about} {{}}, {where.format('')}", WAIT)
+        yield _probe("64", ALL, *base, *fill, SOME, *lines, about=about)
+    back = ("ds_read_b64 v[30:31], v14", "ds_read_b64 v[32:33], v14 offset:8", WAIT, *FOLD)
+    for name, (size, _) in access.STORES.items():
+        about = f"flat_store_{name}"
+        store = f"{about} {where.format(registers(4, size) + ', ')}"
+        yield _probe("64", ALL, *base, *fill, SOME, store, WAIT, ALL, *back, about=about)

@@ -361,6 +361,10 @@ class Function:
     def for_lanes(self, mask: Value, body: Callable[[Value], None]) -> None:
         """Runs `body(lane)` for each set bit of the i64 `mask`, in ascending order; `lane` is an
         i64."""
+        self.when(mask.compare("ne", 0), lambda: self.for_some_lanes(mask, body))
+
+    def for_some_lanes(self, mask: Value, body: Callable[[Value], None]) -> None:
+        """As `for_lanes`, of a mask that is known to have a bit."""
 
         def turn(carried: list[Value]) -> tuple[list[Value], Value]:
             (left,) = carried
@@ -370,7 +374,7 @@ class Function:
             rest = left & (left - 1)
             return [rest], rest.compare("ne", 0)
 
-        self.when(mask.compare("ne", 0), lambda: void(self.loop([mask], turn)))
+        self.loop([mask], turn)
 
     def ended(self) -> bool:
         last = self.lines[-1].strip()

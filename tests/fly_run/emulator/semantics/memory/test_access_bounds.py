@@ -131,6 +131,10 @@ def negative_mistakes(
                 yield "negative offsets are refused"
             if bench.ends(number, low, Where(form.size, first), 0):
                 yield "offsets have no sign"
+        # Half of the lanes' offsets are below 2 GiB. Those of scaled forms are counted from there.
+        half = Where(form.size, FAR - form.size * (lanes_of(bench.target) // 2))
+        if not form.scaled and bench.ends(number, low + FAR, half, 0):
+            yield "offsets go on behind the greatest number"
 
 
 def scalar_mistakes(bench: Bench, number: int, form: Form) -> Iterator[str]:
