@@ -64,7 +64,7 @@ targets: setup-test
 		tests/fly_opt/pipeline/test_pipelines.py tests/fly_opt/emission/test_emission.py tests/fly_opt/backends \
 		tests/fly_run/emulator/isa tests/fly_run/emulator/test_coverage.py tests/fly_run/emulator/watch/test_occupancy.py \
 		tests/fly_run/emulator/lowering/test_clamp.py \
-		tests/fly/test_programs_on_targets.py tests/fly_plugin/test_checked_examples.py \
+		tests/fly/host/test_programs_on_targets.py tests/fly_plugin/test_checked_examples.py \
 		tests/fly_llc/test_insert.py tests/fly_llc/test_points.py
 
 kernels: setup-test

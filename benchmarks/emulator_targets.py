@@ -13,7 +13,8 @@ Three tables:
    kernel's instructions or more, those without effect first.
 3. If both are gfx12: the same instructions on both, in a loop of 32 copies, so most wait for the
    one before: they must take the same time. It includes a part of the loop and of the launch, which
-   is what `s_wait_dscnt` takes.
+   is what `s_wait_dscnt` takes. Copies of `v_fmac_f32` and of `ds_load_2addr_b32` are a run, which
+   one handler executes.
 
 Times are of this thread's processor (CLOCK_THREAD_CPUTIME_ID), so that other work on the machine
 counts as little as possible. The targets alternate, launch by launch, and the fastest counts.

@@ -21,7 +21,8 @@ def run(folder: Path, results: Path, only: str = "") -> None:
     """Measures, and writes RESULTS/h200.md and RESULTS/h200.json."""
     import torch
 
-    from h200 import launching, memory_bound
+    from h200.launches import launching
+    from h200.memory import memory_bound
 
     about = {"Python": platform.python_version(), "torch": torch.__version__}
     has_gpu = torch.cuda.is_available()
@@ -40,7 +41,8 @@ def run(folder: Path, results: Path, only: str = "") -> None:
 def write(
     results: Path, about: dict[str, str], rows: list[dict[str, Any]], launches: dict[str, float]
 ) -> None:
-    from h200 import page, report
+    from h200 import page
+    from h200.memory import report
 
     results.mkdir(parents=True, exist_ok=True)
     page.begin(report.text(about, rows, launches), results / "h200.md")
@@ -50,11 +52,11 @@ def write(
 
 def main(words: list[str]) -> int:
     if len(words) in (2, 3) and words[0] == "prepare":
-        from h200.preparing import prepare
+        from h200.memory.preparing import prepare
 
         prepare(Path(words[1]), **(SMALL if words[2:] == ["small"] else {}))
     elif len(words) == 2 and words[0] == "check":
-        from h200.memory_bound import check
+        from h200.memory.memory_bound import check
 
         print(f"{check(Path(words[1]))} kernels are right")
     elif len(words) in (3, 4) and words[0] == "run":

@@ -26,8 +26,8 @@ from unittest.mock import patch
 
 import torch
 
-from h200.attention_peers import PEERS, of_packed
 from h200.library import _argument, recorded
+from h200.peers.attention_peers import PEERS, of_packed
 from h200.products import seconds
 from h200.sections import commands
 

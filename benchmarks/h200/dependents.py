@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from h200.chained import EARLY, LATE, LINKS, USUAL, chain
+from h200.launches.chained import EARLY, LATE, LINKS, USUAL, chain
 from h200.sections import commands
 
 HEAD = "## Chains of small kernels\n"

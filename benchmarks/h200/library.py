@@ -120,7 +120,7 @@ def measure(folder: Path) -> list[dict[str, Any]]:
     """A row for each call: the medians of ours and torch's in µs, the bytes of inputs and results,
     and operations where they bound the time."""
     from h200.measuring import seconds
-    from h200.memory_bound import _replayed
+    from h200.memory.memory_bound import _replayed
 
     rows = []
     for call, ours, torchs, inputs in cases(folder):

@@ -15,21 +15,20 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 from unittest.mock import patch
 
 import torch
 
-from h200.products import Product, error, seconds
+from h200.plan_times import PLANNED, compiled_for, rates, table, write
+from h200.products import Product, error
+from h200.sections import commands
 
 # Squares; tiles that are a little more than whole waves of 132; few tiles with a long K.
 SQUARES = tuple((edge, edge, edge) for edge in (2048, 3072, 4096, 8192, 16384))
 WAVES = ((3072, 3072, 16384), (4224, 4352, 4096), (2560, 2560, 8192))
 FEW = ((512, 512, 65536), (8192, 128, 8192), (128, 8192, 8192), (16, 8192, 8192))
-PLANNED = "as planned"
 SMALL = {"rows": 64, "columns": 128}
 # Fields of plans.
 LARGE_OPTIONS: dict[str, dict[str, Any]] = {
@@ -51,25 +50,6 @@ FEW_OPTIONS: dict[str, dict[str, Any]] = {
     "128×128, split 2": {"columns": 128, "splits": 2},
 }
 EXTENTS = dict.fromkeys((*SQUARES, *WAVES), LARGE_OPTIONS) | dict.fromkeys(FEW, FEW_OPTIONS)
-
-
-class _Recorded(Exception):
-    """Ends a call before it runs anything."""
-
-
-def compiled_for(function: Any, *given: Any) -> Any:
-    """The compiled code of a call of a `@fly.jit` function, which is not run."""
-    from fly.call.compiled import Compiled
-
-    seen: list[Compiled] = []
-
-    def record(self: Any, *_: Any, **__: Any) -> Any:
-        seen.append(self)
-        raise _Recorded
-
-    with patch.object(Compiled, "run_viewed", record), suppress(_Recorded):
-        function(*given)
-    return seen[0]
 
 
 def _plans(product: Product, options: dict[str, dict[str, Any]]) -> dict[str, Any]:
@@ -95,21 +75,18 @@ def prepare(folder: Path) -> None:
     from fly.kernels.gemm.epilogue import Epilogue
     from fly.kernels.gemm.warpgroups.warpgroup_gemm import warpgroup_gemm
 
-    folder.mkdir(parents=True, exist_ok=True)
-    rows, files = [], {}
+    a = torch.empty(1, 256, 256, dtype=torch.bfloat16)
+
+    def compiled(plan: Any) -> Any:
+        given = (a, a.transpose(1, 2), a, a, 1.0, 1.0, plan, Epilogue("bf16", 1))
+        return compiled_for(warpgroup_gemm, *given)
+
     with patch.dict(os.environ, FLY_TARGET="sm_90a"):
-        for extents, options in EXTENTS.items():
-            product, held = Product("bf16", *extents), {}
-            for name, plan in _plans(product, options).items():
-                if plan not in files:
-                    a = torch.empty(1, 256, 256, dtype=torch.bfloat16)
-                    given = (a, a.transpose(1, 2), a, a, 1.0, 1.0, plan, Epilogue("bf16", 1))
-                    files[plan] = f"{len(files)}.image"
-                    compiled_for(warpgroup_gemm, *given).save(folder / files[plan])
-                held[name] = files[plan]
-            rows.append({"extents": extents, "files": held})
-    (folder / "cases.json").write_text(json.dumps(rows, indent=1))
-    print(len(files), "kernels")
+        cases = (
+            (extents, _plans(Product("bf16", *extents), options))
+            for extents, options in EXTENTS.items()
+        )
+        write(folder, cases, compiled)
 
 
 def measure(folder: Path) -> list[dict[str, Any]]:
@@ -132,43 +109,12 @@ def _measured(case: dict[str, Any], load: Any, folder: Path) -> dict[str, Any]:
     images = {name: load(str(folder / file)) for name, file in case["files"].items()}
     ways = {name: lambda image=image: image(*given) for name, image in images.items()}
     errors = {name: error(product, [a, b], way()) for name, way in ways.items()}
-    found: dict[str, Any] = {"name": product.name, "errors": errors}
-    for name, times in seconds({**ways, "cuBLAS": lambda: torch.mm(a, b)}).items():
-        low, _, high = quantiles(times, n=4)
-        found[name] = [product.flops / t / 1e12 for t in (median(times), high, low)]
-    return found
-
-
-def table(document: dict[str, Any]) -> str:
-    """The medians and quartiles, as Markdown; products with the same options together."""
-    lines = [f"{', '.join(document['about'].values())}. TFLOP/s: medians, quartiles below.\n"]
-    before: list[str] = []
-    for row in document["rows"]:
-        names = [name for name in row if name not in ("name", "errors")]
-        if names != before:
-            lines += [f"\n| product | {' | '.join(names)} |\n", f"|---|{'---:|' * len(names)}\n"]
-            before = names
-        rates = (f"{row[name][0]:,.0f}" for name in names)
-        lines.append(f"| {row['name']} | {' | '.join(rates)} |\n")
-        spread = (f"{row[name][1]:,.0f}–{row[name][2]:,.0f}" for name in names)
-        lines.append(f"| | {' | '.join(spread)} |\n")
-    return "".join(lines)
+    measured = rates(product.flops, {**ways, "cuBLAS": lambda: torch.mm(a, b)})
+    return {"name": product.name, "errors": errors, **measured}
 
 
 def main(words: list[str]) -> int:
-    match words:
-        case ["prepare", folder]:
-            prepare(Path(folder))
-        case ["run", folder, results]:
-            about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
-            document = {"about": about, "rows": measure(Path(folder))}
-            Path(results).write_text(json.dumps(document, indent=1) + "\n")
-        case ["table", results]:
-            print(table(json.loads(Path(results).read_text())))
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
-    return 0
+    return commands(words, __doc__, prepare, measure, table, print)
 
 
 if __name__ == "__main__":

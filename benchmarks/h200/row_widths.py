@@ -31,8 +31,8 @@ import torch
 
 from h200.library import results
 from h200.page import PAGE, put
-from h200.row_cases import ELEMENTS, Case
-from h200.row_images import TARGET, documents, each, ours, prepare, prepared
+from h200.row_kernels.row_cases import ELEMENTS, Case
+from h200.row_kernels.row_images import TARGET, documents, each, ours, prepare, prepared
 
 HEAD = "## Rows of 1k to 64k columns\n"
 WARM_UP, REPEATS, EACH = 1, 15, 3
@@ -46,7 +46,7 @@ CHUNK = 1 << 24  # elements that are computed in f64 at a time
 
 def peers(case: Case, inputs: list[torch.Tensor]) -> dict[str, Callable[[], Any]]:
     """Calls of Triton's kernels and torch's, those that can be called."""
-    from h200.row_peers import calls
+    from h200.row_kernels.row_peers import calls
 
     found = {f"Triton|{name}": call for name, call in calls(case.name, inputs).items()}
     found["torch|"] = partial(case.torch, *inputs)

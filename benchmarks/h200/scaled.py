@@ -120,7 +120,7 @@ def error(inputs: list[torch.Tensor], made: Any) -> float:
 def measure(folder: Path) -> list[dict[str, Any]]:
     """A row for each product."""
     from fly.call.loading import load
-    from h200.triton_scaled import calls
+    from h200.peers.triton_scaled import calls
 
     torch.manual_seed(0)
     rows = []

@@ -16,15 +16,14 @@ import os
 import sys
 from functools import partial
 from pathlib import Path
-from statistics import median, quantiles
 from typing import Any
 from unittest.mock import patch
 
 import torch
 
-from h200.product_options import PLANNED, compiled_for, table
-from h200.products import seconds
+from h200.plan_times import PLANNED, compiled_for, rates, table, write
 from h200.scaled import OUT, PRODUCTS, Scaled, error
+from h200.sections import commands
 
 
 def _plans(product: Scaled) -> dict[str, Any]:
@@ -51,21 +50,13 @@ def prepare(folder: Path) -> None:
     from fly.kernels.gemm.epilogue import Epilogue
     from fly.kernels.gemm.scaled.scaled_warpgroup_gemm import scaled_warpgroup_gemm
 
-    folder.mkdir(parents=True, exist_ok=True)
-    rows, files = [], {}
+    small = _operands(Scaled(256, 256, 256), "cpu")
+
+    def compiled(plan: Any) -> Any:
+        return compiled_for(scaled_warpgroup_gemm, *small, plan, Epilogue("bf16", 1))
+
     with patch.dict(os.environ, FLY_TARGET="sm_90a"):
-        small = _operands(Scaled(256, 256, 256), "cpu")
-        for product in PRODUCTS:
-            held = {}
-            for name, plan in _plans(product).items():
-                if plan not in files:
-                    files[plan] = f"{len(files)}.image"
-                    given = (*small, plan, Epilogue("bf16", 1))
-                    compiled_for(scaled_warpgroup_gemm, *given).save(folder / files[plan])
-                held[name] = files[plan]
-            rows.append({"extents": product, "files": held})
-    (folder / "cases.json").write_text(json.dumps(rows, indent=1))
-    print(len(files), "kernels")
+        write(folder, ((product, _plans(product)) for product in PRODUCTS), compiled)
 
 
 def measure(folder: Path) -> list[dict[str, Any]]:
@@ -82,32 +73,17 @@ def measure(folder: Path) -> list[dict[str, Any]]:
             name: partial(load(str(folder / file)), *given) for name, file in case["files"].items()
         }
         errors = {name: error(inputs, way()) for name, way in ways.items()}
-        found: dict[str, Any] = {"name": product.name, "errors": errors}
         cublas = partial(torch._scaled_mm, *inputs, out_dtype=OUT)
-        for name, times in seconds({**ways, "cuBLAS": cublas}).items():
-            low, _, high = quantiles(times, n=4)
-            found[name] = [product.flops / t / 1e12 for t in (median(times), high, low)]
-        rows.append(found)
-        print(found, flush=True)
+        measured = rates(product.flops, {**ways, "cuBLAS": cublas})
+        rows.append({"name": product.name, "errors": errors, **measured})
+        print(rows[-1], flush=True)
         del inputs, given, ways, cublas
         torch.cuda.empty_cache()
     return rows
 
 
 def main(words: list[str]) -> int:
-    match words:
-        case ["prepare", folder]:
-            prepare(Path(folder))
-        case ["run", folder, results]:
-            about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__}
-            document = {"about": about, "rows": measure(Path(folder))}
-            Path(results).write_text(json.dumps(document, indent=1) + "\n")
-        case ["table", results]:
-            print(table(json.loads(Path(results).read_text())))
-        case _:
-            print(__doc__, file=sys.stderr)
-            return 2
-    return 0
+    return commands(words, __doc__, prepare, measure, table, print)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The commands of the benchmarks that each write a section of benchmarks/results/h200.md."""
+"""The commands of benchmarks of one table each: mostly a section of benchmarks/results/h200.md."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ def commands(
     prepare: Callable[[Path], None],
     measure: Callable[[Path], Rows],
     table: Callable[[dict[str, Any]], str],
+    show: Callable[[str], None] = put,
 ) -> int:
     """Runs `prepare FOLDER`, `run FOLDER RESULTS.json` or `table RESULTS.json`, and returns the
     exit status. `usage` is printed for other words. The JSON file has the rows of `measure`, and
-    what they were measured on."""
+    what they were measured on. `show` takes the table: it is put on the page, or printed."""
     match words:
         case ["prepare", folder]:
             prepare(Path(folder))
         case ["run", folder, results]:
             _write(Path(results), measure(Path(folder)))
         case ["table", results]:
-            put(table(json.loads(Path(results).read_text())))
+            show(table(json.loads(Path(results).read_text())))
         case _:
             print(usage, file=sys.stderr)
             return 2

@@ -2,7 +2,8 @@
 
 Tracing runs Python, so its result depends on the function's source and on everything that source
 uses: helpers in any file, globals, closures, defaults, classes, attributes of modules.
-`dependency_hash` follows all of it without running anything. If it finds something that it cannot
+`dependency_hash` follows all of it without running anything, except that it imports modules of the
+function's package that the function imports. If it finds something that it cannot
 follow (an open file, an object of a C extension, `globals()`, `random`), the digest is None and the
 function is traced at each call. There are false misses but no false hits, within these limits: this
 project's packages are represented by `fly_trace.fingerprint()`, the standard library by Python's

@@ -274,7 +274,7 @@ def _follow_state(walk: Traversal, value: Any) -> None:
 
 
 def _follow_environment(walk: Traversal, value: Any) -> None:
-    """The variables of the process: all of them, as code may compute the names of those it reads."""
+    """The variables of the process: all of them, as code may compute the names it looks up."""
     walk.mutable(value)
     walk.values("environment", sorted(value.items()))
 

@@ -90,6 +90,16 @@ def address(x: Any) -> int:
     return x.data_ptr() if hasattr(x, "data_ptr") else x.ctypes.data
 
 
+def aligned(x: Any) -> Any:
+    """An array whose addresses and strides are multiples of its element's size: a copy of one that
+    has others, as a field of packed records has. Another object is returned as it is."""
+    if hasattr(x, "flags"):  # NumPy's, where ml_dtypes' elements count as aligned to their size
+        return x if x.flags.aligned else copied(x)
+    if hasattr(x, "element_size") and x.data_ptr() % x.element_size():
+        return copied(x)
+    return x
+
+
 def broadcast(x: Any, shape: tuple[int, ...]) -> Any:
     """A view of an array that repeats its elements to a shape, to be read only. UsageError if the
     shape does not admit it."""

@@ -21,6 +21,8 @@ from typing import Any, NamedTuple
 from fly_common.errors import UsageError
 from fly_common.quoting import quoted
 
+from fly.kernels.arrays import aligned
+
 NAMESPACE = "fly_kernels"  # "fly" is that of functions that an application registers
 Function = Callable[..., Any]
 _MAKING = Lock()  # torch replaces an operator that is made again, also while it is called
@@ -36,12 +38,22 @@ class Kind(NamedTuple):
     names: tuple[str, ...] = ()
 
     def has(self, value: Any) -> bool:
+        """Whether an argument of a call with NumPy arrays is of this kind."""
         if self.attribute:  # np.matrix stays one of two dimensions, whatever it is reshaped to
             return hasattr(value, self.attribute) and type(value).__name__ != "matrix"
         return isinstance(value, self.types) or type(value).__name__ in self.names
 
+    def has_for(self, torch: Any, value: Any) -> bool:
+        """Whether an argument of a call with tensors is of this kind: torch takes a tensor of one
+        element as a number, and a number that it does not know while it traces."""
+        if self.attribute:
+            return isinstance(value, torch.Tensor)
+        if isinstance(value, torch.Tensor):
+            return value.ndim == 0 and str not in self.types
+        return self.has(value) or type(value).__name__ in ("SymInt", "SymFloat", "SymBool")
 
-# Kinds by torch's types; what is not here a function checks itself. Operators of torch check all.
+
+# Kinds by torch's types; what is not here a function checks itself.
 KINDS = {
     "Tensor": Kind("a NumPy array", attribute="__array_interface__"),
     "int": Kind("an integer", (Integral,)),
@@ -49,6 +61,12 @@ KINDS = {
     "float": Kind("a number", (Real,)),
     "bool": Kind("a bool", (Integral,), names=("bool", "bool_")),  # NumPy's, too
     "str": Kind("a string", (str,)),
+}
+# Of calls with tensors alone: NumPy's have many ways to say it.
+TORCH_KINDS = {
+    **KINDS,
+    "ScalarType": Kind("a torch.dtype", names=("dtype",)),
+    "int[2]": Kind("an integer or two", (Integral, list, tuple), names=("Size",)),
 }
 
 
@@ -71,21 +89,42 @@ class Operator:
         if torch is not None and isinstance(first, torch.Tensor):
             if not torch.compiler.is_compiling():
                 self._refuse_tangents(torch, (*arguments, *named.values()))
+                self._check(arguments, named, torch)
             return self.torch(*arguments, **named)
         if not hasattr(first, "__array_interface__"):
             raise UsageError(
                 f"{self.name} takes NumPy arrays or torch tensors, not {quoted(first)}"
             )
         self._check(arguments, named)
-        return self.function(*arguments, **named)
+        return self._call(arguments, named)
 
-    def _check(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> None:
-        """Raises UsageError for arguments of other kinds than the schema's."""
+    def _check(self, arguments: tuple[Any, ...], named: dict[str, Any], torch: Any = None) -> None:
+        """Raises UsageError for arguments of other kinds than the schema's. With tensors, torch's
+        own check would come next, whose message has the whole schema and pybind11's advice."""
+        kinds = TORCH_KINDS if torch else KINDS
         for name, value in (*zip(self._kinds, arguments, strict=False), *named.items()):
-            kind, optional = self._kinds.get(name, (None, True))
-            if kind is None or kind.has(value) or (optional and value is None):
+            kind_name, optional = self._kinds.get(name, ("", True))
+            kind = kinds.get(kind_name)
+            if kind is None or (optional and value is None):
                 continue
-            raise UsageError(f"{self.name} takes {name} as {kind.text}, not {quoted(value)}")
+            if not (kind.has_for(torch, value) if torch else kind.has(value)):
+                text = "a torch tensor" if torch and kind.attribute else kind.text
+                raise UsageError(f"{self.name} takes {name} as {text}, not {quoted(value)}")
+            if isinstance(value, int) and not -(2**63) <= value < 2**63:
+                raise UsageError(f"{name} is {value}, which does not fit in 64 bits")
+            if torch and kind.attribute and value.layout is not torch.strided:
+                layout = str(value.layout).removeprefix("torch.")
+                raise UsageError(f"{name} is {layout}", hint="pass x.to_dense()")
+
+    def _call(self, arguments: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        """Calls the function with arrays whose elements are where a kernel can read them: others,
+        such as a field of packed records, are copied, but for those that it writes."""
+        given = {name: one if name in self.mutates else aligned(one) for name, one in named.items()}
+        placed = [
+            one if name in self.mutates else aligned(one)
+            for name, one in zip(self._kinds, arguments, strict=False)
+        ]
+        return self.function(*placed, *arguments[len(placed) :], **given)
 
     def _refuse_tangents(self, torch: Any, values: tuple[Any, ...]) -> None:
         """Raises UsageError for tensors with a forward-mode derivative, which operators of
@@ -136,7 +175,7 @@ class Operator:
         return made
 
     def _run(self, *arguments: Any, **named: Any) -> Any:
-        made = self.function(*arguments, **named)
+        made = self._call(arguments, named)
         return tuple(map(unviewed, made)) if isinstance(made, tuple) else unviewed(made)
 
     def _fake(self, *arguments: Any, **named: Any) -> Any:
@@ -159,14 +198,11 @@ def unviewed(x: Any) -> Any:
     return x.new_empty(0).set_(x.untyped_storage(), x.storage_offset(), x.shape, x.stride())
 
 
-def kinds_of(schema: str) -> dict[str, tuple[Kind | None, bool]]:
-    """The kind of each parameter of a schema, and whether it may be None."""
+def kinds_of(schema: str) -> dict[str, tuple[str, bool]]:
+    """torch's type of each parameter of a schema, and whether it may be None."""
     parameters = schema[1 : schema.rindex(") ->")].split(", ")
     named = (one.partition("=")[0].rpartition(" ")[::2] for one in parameters if one != "*")
-    return {
-        name: (KINDS.get(kind.partition("(")[0].rstrip("?")), kind.endswith("?"))
-        for kind, name in named
-    }
+    return {name: (kind.partition("(")[0].rstrip("?"), kind.endswith("?")) for kind, name in named}
 
 
 def operator(

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
-from h200 import launching, memory_bound, report
-from h200.preparing import prepare
-from h200.variants import variants
-from h200.workloads import WORKLOADS
+from h200.launches import launching
+from h200.memory import memory_bound, report
+from h200.memory.preparing import prepare
+from h200.memory.variants import variants
+from h200.memory.workloads import WORKLOADS
 
 import fly
 
@@ -137,7 +138,7 @@ def test_the_native_loop_calls_the_driver():
 
 def test_a_carried_function_is_called_natively(tmp_path):
     import torch
-    from h200.launched import add
+    from h200.launches.launched import add
 
     path = tmp_path / "launch.image"
     add.compile(target="gfx942").save(path)

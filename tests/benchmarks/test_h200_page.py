@@ -16,20 +16,22 @@ from h200 import (
     decoding,
     dependent,
     dependents,
+    few_rows,
     grouped,
     page,
     products,
-    row_cases,
     row_widths,
     scaled,
     warps,
 )
+from h200.row_kernels import row_cases
 
 FILES = {
     attentions: "h200-attention",
     decoding: "h200-decoding",
     dependent: "h200-dependent",
     dependents: "h200-dependents",
+    few_rows: "h200-few-rows",
     products: "h200-products",
     row_widths: "h200-rows",
     grouped: "h200-grouped",

@@ -26,7 +26,9 @@ def shared_handlers(handlers: Path, private_cache: Path) -> None:
 
 
 # Tests of optional packages are collected only if those are installed.
-_NEEDED = {"torch": "torch", "torch_gpu": "torch", "ml_dtypes": "ml_dtypes"}
-collect_ignore = [
-    f"test_{name}.py" for name, package in _NEEDED.items() if find_spec(package) is None
-]
+_NEEDED = {
+    "call/arrays/test_ml_dtypes.py": "ml_dtypes",
+    "torch/test_torch.py": "torch",
+    "torch/test_torch_gpu.py": "torch",
+}
+collect_ignore = [name for name, package in _NEEDED.items() if find_spec(package) is None]

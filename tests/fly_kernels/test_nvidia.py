@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from fly_common.errors import InputError
 
 from fly.kernels import moe_combine, paged_attention, rms_norm, rotary_embedding, softmax
+from fly_kernels.attention.test_attention_paged import inputs, reference
+from fly_kernels.attention.test_rotary import angles, rotated
 from fly_kernels.judging import judge, tensor
-from fly_kernels.test_attention_paged import inputs, reference
-from fly_kernels.test_rotary import angles, rotated
 
 HALF = torch.float16
 

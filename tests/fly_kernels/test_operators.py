@@ -49,6 +49,68 @@ def test_matrices_of_numpy(target):
             call(np.asmatrix(x))
 
 
+REFUSED = {
+    "softmax takes dim as an integer, not 'a'": lambda: softmax(X, "a"),
+    "top_k takes k as an integer, not 2.0": lambda: top_k(X, 2.0),
+    "layer_norm takes bias as a torch tensor, not array(": lambda: layer_norm(
+        X, bias=np.ones(4, "f4")
+    ),
+    "quantize_rows takes dtype as a string, not torch.int8": lambda: kernels.quantize_rows(
+        X, torch.int8
+    ),
+    "quantize_rows takes dtype as a string, not tensor(1)": lambda: kernels.quantize_rows(
+        X, torch.tensor(1)
+    ),
+    "matmul takes out_dtype as a torch.dtype, not 'float16'": lambda: matmul(
+        X, X.T, out_dtype="float16"
+    ),
+    "conv2d takes padding as an integer or two, not 'same'": lambda: kernels.conv2d(
+        X[None, None], X[None, None], padding="same"
+    ),
+    "x is sparse_coo": lambda: softmax(X.to_sparse()),
+    "x is jagged": lambda: softmax(torch.nested.nested_tensor([X], layout=torch.jagged)),
+    f"seed is {2**64}, which does not fit in 64 bits": lambda: kernels.dropout(X, 0.5, 2**64),
+}
+
+
+@pytest.mark.parametrize("message", REFUSED)
+def test_arguments_of_other_kinds_with_tensors(target, message):
+    """torch's own message has the schema, and what pybind11 says of its build."""
+    with pytest.raises(UsageError) as error:
+        REFUSED[message]()
+    assert str(error.value).startswith(message)
+
+
+def packed(x: np.ndarray) -> np.ndarray:
+    """The same elements as a field of packed records, of which most are at odd addresses."""
+    records = np.zeros(x.shape, [("tag", "u1"), ("number", x.dtype)])
+    records["number"] = x
+    return records["number"]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [softmax, lambda x: top_k(x, 2)[0], lambda x: matmul(x, x.T), lambda x: prefix_sum(x[1])],
+    ids=["softmax", "top_k", "matmul", "prefix_sum"],
+)
+def test_elements_at_odd_addresses(target, call):
+    x = X.numpy()
+    odd = np.frombuffer(bytearray(b"-" + x.tobytes()), x.dtype, x.size, 1).reshape(x.shape)
+    assert not packed(x).flags.aligned
+    assert not odd.flags.aligned
+    for given in (packed(x), odd):
+        np.testing.assert_array_equal(call(given), call(x))
+    assert torch.equal(call(torch.from_numpy(odd)), call(X))
+
+
+def test_odd_addresses_of_what_is_written(target):
+    cache = np.zeros((1, 16, 1, 64), np.float16)
+    angles, zero = np.ones((4, 16), "f4"), np.zeros(1, np.int32)
+    x = np.ones((1, 1, 64), np.float16)
+    with pytest.raises(fly.FlyError, match=r"k_cache .*make it contiguous"):
+        kernels.rotary_and_cache(x, x, x, angles, angles, zero, packed(cache), cache, zero)
+
+
 def test_arguments_without_elements(target):
     """torch calls the fake kernel if one argument is on the device `meta`."""
     there = X.to("meta")

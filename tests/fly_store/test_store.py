@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import resource
 import signal
 import subprocess
-import sys
-import threading
 import time
-from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
 
@@ -20,30 +16,11 @@ from fly_common.errors import UsageError
 from fly_store import store as store_module
 from fly_store.store import Store, default_store, key_of
 
-DATA = b"define void @f() {\n  ret void\n}\n"
-
-
-@pytest.fixture
-def store(tmp_path: Path) -> Store:
-    return Store(tmp_path / "store")
+from .stores import DATA, crash, python
 
 
 def objects(store: Store) -> list[Path]:
     return [path for path in Path(store.folder or "", "objects").rglob("*") if path.is_file()]
-
-
-def python(code: str, *arguments: str) -> list[str]:
-    return [sys.executable, "-c", code, *arguments]
-
-
-@contextlib.contextmanager
-def started(words: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A process that said "in"; it is gone afterwards."""
-    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
-        assert process.stdout
-        assert process.stdout.readline() == b"in\n"
-        yield process
-        process.kill()
 
 
 def test_what_is_put_is_found(store: Store):
@@ -191,98 +168,6 @@ def test_a_failed_maker_leaves_nothing_and_blocks_nobody(store: Store):
     assert time.monotonic() - begin < 5
 
 
-def test_threads_make_once(store: Store):
-    made = []
-
-    def make() -> bytes:
-        made.append(1)
-        time.sleep(0.1)
-        return DATA
-
-    results = []
-    threads = [
-        threading.Thread(target=lambda: results.append(store.obtain(key_of("a", b""), make)))
-        for _ in range(8)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [DATA] * 8
-    assert made == [1]
-
-
-MAKER = """
-import sys, os, time
-from fly_store.store import Store, key_of
-folder, log, name = sys.argv[1:4]
-def make():
-    with open(log, "a") as file:
-        file.write(name + "\\n")
-    time.sleep(0.2)
-    return name.encode() * 1000
-data = Store(folder).obtain(key_of("stage", name.encode()), make)
-assert data == name.encode() * 1000
-"""
-
-
-def test_processes_make_once(store: Store, tmp_path: Path):
-    log = tmp_path / "log"
-    names = ["one"] * 4 + ["two"] * 2 + ["three"]
-    running = [subprocess.Popen(python(MAKER, str(store.folder), str(log), name)) for name in names]
-    assert [process.wait(30) for process in running] == [0] * len(names)
-    assert sorted(log.read_text().split()) == ["one", "three", "two"]
-
-
-def test_a_killed_maker_does_not_block(store: Store, tmp_path: Path):
-    code = MAKER.replace("time.sleep(0.2)", "print('in', flush=True); time.sleep(60)")
-    words = python(code, str(store.folder), str(tmp_path / "log"), "one")
-    with started(words) as process:
-        process.kill()
-    begin = time.monotonic()
-    assert store.obtain(key_of("stage", b"one"), lambda: DATA) == DATA
-    assert time.monotonic() - begin < 5
-
-
-def test_a_lock_that_is_held_for_too_long_is_not_waited_for(store: Store, tmp_path, monkeypatch):
-    monkeypatch.setattr(store_module, "LOCK_TIMEOUT", 0.1)
-    code = MAKER.replace("time.sleep(0.2)", "print('in', flush=True); time.sleep(60)")
-    words = python(code, str(store.folder), str(tmp_path / "log"), "one")
-    with started(words):
-        assert store.obtain(key_of("stage", b"one"), lambda: DATA) == DATA
-
-
-# Writes without end: new entries, and the same ones again.
-WRITER = """
-import sys, random
-from hashlib import sha256
-from fly_store.store import Store, key_of
-store, seed = Store(sys.argv[1]), int(sys.argv[2])
-numbers = random.Random(seed)
-print("in", flush=True)
-while True:
-    name = str(numbers.randrange(40)).encode()
-    size = numbers.choice((0, 100, 50_000, 400_000))
-    store.put(key_of("stage", name), sha256(name).digest() * (size // 32), suffix=".bin")
-"""
-
-
-def crash(before: str, kills: int) -> subprocess.CompletedProcess[str]:
-    code = f"import sys\n{before}\nfrom store_crash.__main__ import main\nsys.exit(main())"
-    path = [str(Path(__file__).parents[1]), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
-    words = python(code, "--kills", str(kills))
-    return subprocess.run(words, env=environment, capture_output=True, text=True)
-
-
-def test_writers_killed_in_the_middle_leave_the_store_whole():
-    """A sample of `make store-crash`."""
-    done = crash("", 15)
-    assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
-    assert done.stdout.startswith("15 kills of 4 writers in ")
-    assert done.stdout.endswith("; whole\n")
-
-
 # A store that writes its files where they belong, piece by piece.
 CARELESS = """
 from fly_store import store
@@ -301,19 +186,6 @@ def test_a_store_that_is_not_whole_is_told():
     assert done.returncode == 1, done.stdout
     assert "does not hold what its name says" in done.stdout
     assert " things are wrong\n" in done.stdout
-
-
-def test_old_leftovers_of_killed_writers_go(store: Store):
-    store.put(key_of("a", b""), DATA)
-    folder = Path(store.folder or "")
-    old, young = folder / "tmp" / "old", folder / "tmp" / "young"
-    for path in (old, young):
-        path.write_bytes(b"half")
-    for path in (old, folder / "housekeeping"):
-        os.utime(path, (0, time.time() - 2 * store_module.LEFTOVER_AGE))
-    store.put(key_of("b", b""), DATA)
-    assert not old.exists()
-    assert young.exists()
 
 
 def test_pruning_keeps_what_was_used_last(store: Store):
@@ -338,15 +210,6 @@ def test_the_limit_is_kept_without_being_asked(tmp_path: Path, monkeypatch):
     for index in range(10):
         store.put(key_of("stage", str(index).encode()), bytes([index]) * 100_000)
         assert store.size() <= 300_000
-
-
-def test_pruning_while_others_write(store: Store):
-    words = python(WRITER, str(store.folder), "1")
-    with started(words) as process:
-        for _ in range(20):
-            store.prune(100_000)
-            store.clear()
-        assert process.poll() is None, "the writer died"
 
 
 def test_clear(store: Store):

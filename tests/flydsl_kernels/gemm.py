@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
+from torch.nn import functional
 
 from flydsl_kernels.case import DTYPES, Comparison, case, random
 
@@ -38,6 +39,12 @@ def quantized(x: torch.Tensor, kind: torch.dtype) -> tuple[torch.Tensor, torch.T
 
 
 FP8 = {"gfx942": torch.float8_e4m3fnuz, "gfx950": torch.float8_e4m3fn}
+ACTIVATIONS = {
+    "bias": torch.Tensor.float,
+    "bias_relu": torch.relu,
+    "bias_silu": functional.silu,
+    "bias_gelu": functional.gelu,
+}
 KINDS = {"fp16": torch.float16, "bf16": torch.bfloat16, "int8": torch.int8}
 
 
@@ -72,20 +79,24 @@ KINDS = {"fp16": torch.float16, "bf16": torch.bfloat16, "int8": torch.int8}
     k=256,
     epilogue="bias_relu",
 )
-def preshuffle(kind: str, m: int, n: int, k: int, epilogue: str = "none") -> Iterator[Comparison]:
+def preshuffle(
+    kind: str, m: int, n: int, k: int, epilogue: str = "none", tile: Any = None, **options: Any
+) -> Iterator[Comparison]:
+    """`tile`: rows, columns and depth of a block's tile. Options are the kernel's own."""
     from flydsl.runtime.device import get_rocm_arch
     from kernels.gemm.preshuffle_gemm import compile_preshuffle_gemm
 
-    tile_k = 256 if kind in ("fp8", "int8") else 128
+    tile_m, tile_n, tile_k = tile or (16, 64, 256 if kind in ("fp8", "int8") else 128)
     launch = compile_preshuffle_gemm(
         N=n,
         K=k,
-        tile_m=16,
-        tile_n=64,
+        tile_m=tile_m,
+        tile_n=tile_n,
         tile_k=tile_k,
         in_dtype=kind,
         out_dtype="bf16",
         epilogue=epilogue,
+        **options,
     )
     dtype = KINDS.get(kind, FP8[get_rocm_arch()])
     a, b = random(m, k), random(n, k, seed=1)
@@ -97,8 +108,8 @@ def preshuffle(kind: str, m: int, n: int, k: int, epilogue: str = "none") -> Ite
         (a, scale_a), (b, scale_b) = quantized(a, dtype), quantized(b, dtype)
     wanted = (a.float() * scale_a) @ (b.float() * scale_b).T
     if epilogue != "none":
-        wanted = torch.relu(wanted + bias.float())
-    rows = -(-m // 16) * 16
+        wanted = ACTIVATIONS[epilogue](wanted + bias.float())
+    rows = -(-m // tile_m) * tile_m
     out = torch.full((rows, n), -8192.0, dtype=torch.bfloat16)
     flat = [one.view(torch.int8) if one.element_size() == 1 else one for one in (a, blocked(b))]
     # The kernel reads the scales of whole tiles, also of rows that A has not.
@@ -143,7 +154,9 @@ def preshuffle(kind: str, m: int, n: int, k: int, epilogue: str = "none") -> Ite
     out="f32",
     size=(256, 128, 128),
 )
-def wmma(kind: str, out: str, size: tuple[int, int, int]) -> Iterator[Comparison]:
+def wmma(
+    kind: str, out: str, size: tuple[int, int, int], close: float = 0.1, **options: Any
+) -> Iterator[Comparison]:
     from flydsl.runtime.device import get_rocm_arch
 
     if get_rocm_arch().startswith("gfx11"):
@@ -151,11 +164,11 @@ def wmma(kind: str, out: str, size: tuple[int, int, int]) -> Iterator[Comparison
     else:
         from kernels.gemm.rdna_f16_gemm import create_wmma_gemm_module
     m, n, k = size
-    launch, *_ = create_wmma_gemm_module(m, n, k, in_dtype=kind, out_dtype=out)
+    launch, *_ = create_wmma_gemm_module(m, n, k, in_dtype=kind, out_dtype=out, **options)
     a, b = random(m, k, dtype=DTYPES[kind]), random(n, k, seed=1, dtype=DTYPES[kind])
     c = torch.zeros(m, n, dtype=DTYPES[out])
     launch(c, a, b, stream())
-    yield Comparison("c", c, a.float() @ b.float().T, 0.1, 0.01)
+    yield Comparison("c", c, a.float() @ b.float().T, close, close / 10)
 
 
 @case("rdna3_gemm_autotuned bf16 64x64x128", "gemm/rdna3_f16_gemm_autotune.py", target="gfx1100")
@@ -180,11 +193,11 @@ def autotuned() -> Iterator[Comparison]:
     target="gfx1201",
     size=(64, 256, 256),
 )
-def rdna_fp8(size: tuple[int, int, int]) -> Iterator[Comparison]:
+def rdna_fp8(size: tuple[int, int, int], **options: int) -> Iterator[Comparison]:
     from kernels.gemm import rdna_fp8_preshuffle_gemm as module
 
     m, n, k = size
-    launch = module.compile_fp8_gemm(M=m, N=n, K=k)
+    launch = module.compile_fp8_gemm(M=m, N=n, K=k, **options)
     a, scale_a = module.fp8_quantize_per_token(random(m, k))
     b, scale_b = module.fp8_quantize_per_channel(random(k, n, seed=1))
     c = torch.zeros(m, n, dtype=torch.bfloat16)

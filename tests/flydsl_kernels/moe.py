@@ -147,29 +147,36 @@ def sorting(tokens: int, experts: int, top: int) -> Iterator[Comparison]:
 @case("moe_gemm1 fp8 70x256x128", "moe/moe_gemm_2stage/gemm1.py", kind="fp8")
 @case("moe_gemm1 int8 70x256x128", "moe/moe_gemm_2stage/gemm1.py", kind="int8")
 @case("moe_gemm1 fp8 gfx950", "moe/moe_gemm_2stage/gemm1.py", target="gfx950", kind="fp8")
-def gemm1(kind: str) -> Iterator[Comparison]:
+def gemm1(
+    kind: str,
+    tokens: int = 70,
+    size: tuple[int, int] = (256, 128),
+    tile: tuple[int, int, int] = (64, 64, 128),
+    out_type: str = "f16",
+    doweight: bool = False,
+) -> Iterator[Comparison]:
     import flydsl.compiler as flyc
     from flydsl.runtime.device import get_rocm_arch
     from kernels.moe.moe_gemm_2stage import compile_moe_gemm1
 
-    tokens, width, inner, experts, top, tile = 70, 256, 128, 4, 2, 64
+    (width, inner), experts, top = size, 4, 2
     dtype = torch.int8 if kind == "int8" else FP8[get_rocm_arch()]
     ids, weights = routed(tokens, experts, top)
     x, scale_x = quantized(random(tokens, width), dtype)
     w, scale_w = quantized(random(experts * 2 * inner, width, seed=5) / math.sqrt(width), dtype)
     shuffled = torch.stack([blocked_rows(part) for part in w.reshape(experts, 2 * inner, width)])
-    places, held, owners, count = sorted_by_expert(ids, weights, experts, tile)
-    out = torch.zeros(tokens, top, inner, dtype=torch.float16)
+    places, held, owners, count = sorted_by_expert(ids, weights, experts, tile[0])
+    out = torch.zeros(tokens, top, inner, dtype=DTYPES[out_type])
     run = compile_moe_gemm1(
         model_dim=width,
         inter_dim=inner,
         experts=experts,
         topk=top,
-        tile_m=tile,
-        tile_n=64,
-        tile_k=128,
-        doweight_stage1=False,
-        out_dtype="f16",
+        tile_m=tile[0],
+        tile_n=tile[1],
+        tile_k=tile[2],
+        doweight_stage1=doweight,
+        out_dtype=out_type,
         in_dtype=kind,
     )
     flat = (x, shuffled, scale_x.contiguous(), scale_w.contiguous())
@@ -177,6 +184,8 @@ def gemm1(kind: str) -> Iterator[Comparison]:
     flyc.compile(run, *given, tokens, inner, width, len(owners), stream())
     full = (w.float() * scale_w).reshape(experts, 2 * inner, width)
     both = torch.einsum("td,tkod->tko", x.float() * scale_x, full[ids.long()])
+    if doweight:  # the kernel weighs the gate, before the activation
+        both[..., :inner] *= weights[..., None]
     wanted = torch.nn.functional.silu(both[..., :inner]) * both[..., inner:]
     yield Comparison("out", out, wanted, 0.03, 0.02)
 
@@ -192,29 +201,37 @@ def blocked_rows(w: torch.Tensor) -> torch.Tensor:
 
 @case("moe_gemm2 fp8 9x128x256", "moe/moe_gemm_2stage/gemm2.py", kind="fp8")
 @case("moe_gemm2 int8 accumulated", "moe/moe_gemm_2stage/gemm2.py", kind="int8", accumulate=True)
-def gemm2(kind: str, accumulate: bool = False) -> Iterator[Comparison]:
+def gemm2(
+    kind: str,
+    accumulate: bool = False,
+    tokens: int = 9,
+    size: tuple[int, int] = (256, 128),
+    tile: tuple[int, int, int] = (16, 128, 128),
+    out_type: str = "f16",
+    doweight: bool = True,
+) -> Iterator[Comparison]:
     import flydsl.compiler as flyc
     from flydsl.runtime.device import get_rocm_arch
     from kernels.moe.moe_gemm_2stage import compile_moe_gemm2
 
-    tokens, width, inner, experts, top, tile = 9, 256, 128, 4, 2, 16
+    (width, inner), experts, top = size, 4, 2
     dtype = torch.int8 if kind == "int8" else FP8[get_rocm_arch()]
     ids, weights = routed(tokens, experts, top)
     x, scale_x = quantized(random(tokens * top, inner), dtype)
     w, scale_w = quantized(random(experts * width, inner, seed=5) / math.sqrt(inner), dtype)
     shuffled = torch.stack([blocked_rows(part) for part in w.reshape(experts, width, inner)])
-    places, held, owners, count = sorted_by_expert(ids, weights, experts, tile)
-    out = torch.zeros(tokens if accumulate else tokens * top, width, dtype=torch.float16)
+    places, held, owners, count = sorted_by_expert(ids, weights, experts, tile[0])
+    out = torch.zeros(tokens if accumulate else tokens * top, width, dtype=DTYPES[out_type])
     run = compile_moe_gemm2(
         model_dim=width,
         inter_dim=inner,
         experts=experts,
         topk=top,
-        tile_m=tile,
-        tile_n=128,
-        tile_k=128,
-        doweight_stage2=True,
-        out_dtype="f16",
+        tile_m=tile[0],
+        tile_n=tile[1],
+        tile_k=tile[2],
+        doweight_stage2=doweight,
+        out_dtype=out_type,
         in_dtype=kind,
         accumulate=accumulate,
     )
@@ -223,6 +240,7 @@ def gemm2(kind: str, accumulate: bool = False) -> Iterator[Comparison]:
     flyc.compile(run, *given, tokens, width, inner, len(owners), stream())
     full = (w.float() * scale_w).reshape(experts, width, inner)
     rows = (x.float() * scale_x).reshape(tokens, top, inner)
-    wanted = torch.einsum("tki,tkoi->tko", rows, full[ids.long()]) * weights[..., None]
+    wanted = torch.einsum("tki,tkoi->tko", rows, full[ids.long()])
+    wanted = wanted * weights[..., None] if doweight else wanted
     wanted = wanted.sum(1) if accumulate else wanted.reshape(tokens * top, width)
     yield Comparison("out", out, wanted, 0.05, 0.02)

@@ -129,17 +129,27 @@ def layernorm_dynamicquant(columns: int, dtype: str) -> Iterator[Comparison]:
 @case("rmsnorm f32 3x600", "norm/rmsnorm_kernel.py", rows=3, columns=600, dtype="f32")
 @case("rmsnorm bf16 2x8192", "norm/rmsnorm_kernel.py", rows=2, columns=8192, dtype="bf16")
 @case("rmsnorm f16 5x128", "norm/rmsnorm_kernel.py", rows=5, columns=128, dtype="f16")
-def rmsnorm(rows: int, columns: int, dtype: str) -> Iterator[Comparison]:
+def rmsnorm(
+    rows: int, columns: int, dtype: str, weights: str | None = None, eps: float = 1e-5
+) -> Iterator[Comparison]:
+    """With another type of weights the kernel stores its factors 1 / rms too."""
     from kernels.norm.rmsnorm_kernel import build_rmsnorm_module
 
     x, gamma, _, y = _norm_parts(rows, columns, dtype)
-    build_rmsnorm_module(columns, dtype)(x, gamma, y, rows)
-    yield Comparison("y", y, _rms(x, gamma), *CLOSE[dtype])
+    if weights is None:
+        build_rmsnorm_module(columns, dtype, eps=eps)(x, gamma, y, rows)
+    else:
+        gamma, rstd = gamma.to(DTYPES[weights]), torch.zeros(rows)
+        build = build_rmsnorm_module(columns, dtype, True, eps, weight_dtype_str=weights)
+        build(x, gamma, y, rstd, rows)
+        factors = (x.double().square().mean(1) + eps).rsqrt()
+        yield Comparison("rstd", rstd, factors, 1e-5, 1e-5)
+    yield Comparison("y", y, _rms(x, gamma, eps), *CLOSE[dtype])
 
 
-def _rms(x: torch.Tensor, gamma: torch.Tensor) -> torch.Tensor:
+def _rms(x: torch.Tensor, gamma: torch.Tensor, eps: float = 1e-5) -> torch.Tensor:
     fine = x.double()
-    return fine * (fine.square().mean(1, keepdim=True) + 1e-5).rsqrt() * gamma.double()
+    return fine * (fine.square().mean(1, keepdim=True) + eps).rsqrt() * gamma.double()
 
 
 @case("fused_add_rmsnorm bf16 3x4096", "norm/rmsnorm_kernel.py", rows=3, columns=4096, dtype="bf16")

@@ -36,6 +36,8 @@ MODULES = (
     "mxfp",
     "pages",
     "cdna5_moe",
+    "norm_variants",
+    "further",
 )
 
 
@@ -114,9 +116,9 @@ def main() -> int:
     from flydsl_kernels import case as cases
 
     if side == "recorded":
-        from flydsl_kernels import newer
+        from flydsl_kernels import removed
 
-        newer.install()
+        removed.install()
     for module in MODULES:
         if (HERE / f"{module}.py").exists():
             importlib.import_module(f"flydsl_kernels.{module}")

@@ -36,7 +36,7 @@ def cases() -> Iterator[Case]:
     for stages in (2, 3, 4, 7):
         file = "examples/ring_gemm.py"
         yield Case(f"gemm, {stages}", file, "ring_gemm", (), {"stages": stages}, "gemm", {})
-    rings = "tests/fly_trace/ring_kernels.py"
+    rings = "tests/fly_trace/pipelines/ring_kernels.py"
     for name, shape in (("f2", (128, 64)), ("f4", (64, 32)), ("f2", (96, 32)), ("f2", (8, 24))):
         for stages in (2, 3, 5):
             options: list[dict[str, Any]] = [{}, {"own_loop": True}, {"tensors": True}]

@@ -14,7 +14,7 @@ from unittest.mock import patch
 
 import torch
 from h200.library import _argument, recorded
-from h200.row_cases import CASES
+from h200.row_kernels.row_cases import CASES
 from h200.row_widths import exact, wrong
 
 WIDTHS = (520, 1000, 1024, 2040, 4000, 4096, 6000, 8184, 12000, 16376, 24008, 32760, 40000, 65528)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import accumulate, pairwise
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from fly_kernels.attention_by_torch import reference
 
 from fly import kernels
+from fly.kernels.attention import rotary as rotary_calls
 from kernel_cases.case import Case
 from kernel_cases.choice import SMALL_FLOATS, Choice
 
@@ -190,10 +192,16 @@ def rotary_and_cache(choice: Choice) -> Case:
             caches.append(made)
         return q, k, *caches
 
+    width = choice.one((1, 2, 4, 8))
+
+    def in_width(*given: Any) -> Any:
+        with patch.object(rotary_calls, "width_for", lambda _: width):
+            return kernels.rotary_and_cache(*given, interleaved)
+
     return Case(
-        lambda *given: kernels.rotary_and_cache(*given, interleaved),
+        in_width,
         exact,
         operands,
-        f"rotary_and_cache({interleaved})",
+        f"rotary_and_cache({interleaved}), {width} pairs",
         written=[6, 7],
     )

@@ -5,6 +5,7 @@
     PYTHONPATH=tests python -m mutation --only 'ds_.*'         of operations so named
     PYTHONPATH=tests python -m mutation --targets gfx1250 --own gfx1250
                                                        what only gfx1250 uses
+    PYTHONPATH=tests python -m mutation --again report.txt     the survivors of a report
 
 Prints the score and every survivor. The exit status is 1 if the score is below `--threshold`, 2 if
 the run is not trustworthy (an unmodified control was detected).
@@ -38,6 +39,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, metavar="N", help="damage N operations only")
     parser.add_argument("--seed", type=int, default=1, help="of what is chosen (default 1)")
     parser.add_argument("--only", metavar="REGEX", help="damage operations so named")
+    parser.add_argument("--again", metavar="FILE", type=Path, help="a report's survivors only")
     parser.add_argument("--own", metavar="TARGET", help="damage handlers that only TARGET uses")
     parser.add_argument("--form", metavar="NAME", help="valu, scalar, flow, lds, global, …")
     parser.add_argument("--tests", metavar="REGEX", help="only files of tests so named")
@@ -62,8 +64,13 @@ def make(wanted: argparse.Namespace, folder: Path) -> Made:
     generator = random.Random(wanted.seed)
     targets = frozenset(wanted.targets.split(","))
     choice = choosing.Choice(targets, wanted.only, wanted.own, wanted.form, wanted.sample)
-    operations = choice.operations(generator)
-    lists = [one for operation in operations for one in choosing.candidates(operation, wanted.seed)]
+    operations: list[choosing.Chosen] = []
+    if wanted.again:
+        lists = choosing.survivors(wanted.again.read_text().splitlines())
+    else:
+        operations = choice.operations(generator)
+        found = (choosing.candidates(operation, wanted.seed) for operation in operations)
+        lists = [one for candidates in found for one in candidates]
     mutants, equivalent = choosing.differing(lists)
     names = sorted({m.handler for m in mutants})
     controls = generator.sample(names, min(CONTROLS, len(names)))

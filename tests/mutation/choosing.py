@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -53,6 +54,24 @@ class Choice:
         if self.sample and self.sample < len(found):
             found = generator.sample(found, self.sample)
         return found
+
+
+_SURVIVOR = re.compile(r"survives: (\S+)(?: \([^)]*\))? \[\w+\] (.*)")
+
+
+def survivors(lines: Iterable[str]) -> list[list[Mutant]]:
+    """Returns the survivors that another run reported in these lines, a list for each of those that
+    can still be made."""
+    known = {name for o in table.operations().values() for name in o.handlers}
+    found = []
+    for match in filter(None, map(_SURVIVOR.match, lines)):
+        handler, what = match[1], match[2].rstrip("\n")
+        if handler not in known:
+            continue
+        operation = building.operation_of(handler).name
+        made = damage.mutants(operation, handler, building.original(handler).text())
+        found += [[m] for m in made if m.what == what][:1]
+    return found
 
 
 def candidates(operation: Chosen, seed: int) -> list[list[Mutant]]:

@@ -20,7 +20,7 @@ FILES = (
     *("test_ahead.py", "test_exact_cache.py", "test_extents.py", "test_jit.py", "test_marked.py"),
     *("test_pipe.py", "test_rank_zero.py", "test_tuning.py", "test_link.py", "test_insert.py"),
     *("test_algebra_in_ir.py", "test_atoms_run.py", "test_emission.py", "test_mathematics.py"),
-    *("test_promote_run.py", "test_target.py"),
+    *("test_promote_run.py", "test_target.py", "test_jit_changes.py"),
 )
 # Tests whose kernels compile for the target in FLY_TARGET: run once for each.
 FILES_OF_ANY_TARGET = (

@@ -12,7 +12,7 @@ from fly.kernels.arrays import INTEGERS, SMALL_FLOATS, check_types, type_name
 from fly.kernels.attention.arguments import for_loads, typed
 from fly.kernels.attention.rotary_cache import rotate_and_cache
 from fly.kernels.attention.rotary_kernels import rotate, rotate_rows
-from fly.kernels.attention.rotation import ITEM, Rotation
+from fly.kernels.attention.rotation import ITEM, Rotation, width_for
 from fly.kernels.operators import like, operator, wanted
 
 # On chips where these were measured: the bytes of angles up to which these stay in the cache
@@ -111,7 +111,10 @@ def rotary_and_cache(
     rotation = _rotation(cos, sin, interleaved, q=q)
     _check(q, k, v, positions, k_cache, v_cache, slots)
     rows = [for_loads(one) for one in (q, k, v, cos, sin)]
-    threads = rotation.threads(q.shape[1] + 2 * k.shape[1])
+    heads, kv_heads = q.shape[1], k.shape[1]
+    elements = q.shape[0] * (heads + 2 * kv_heads) * rotation.d
+    rotation = rotation._replace(width=width_for(elements))
+    threads = rotation.threads(heads, kv_heads)
     wide = math.prod(k_cache.shape[:2]) >= 2**32
     made = rotate_and_cache(*rows, positions, k_cache, v_cache, slots, rotation, threads, wide)
     return tuple(typed(one, q) for one in made)

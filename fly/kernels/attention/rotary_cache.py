@@ -5,7 +5,7 @@ from __future__ import annotations
 import fly
 import fly.expr as fx
 from fly.kernels.attention.rotary_kernels import Angles
-from fly.kernels.attention.rotation import Item, Rotation
+from fly.kernels.attention.rotation import Rotation
 from fly.kernels.shapes import for_model
 
 Tokens = fx.Tensor[fx.Float, "tokens", fx.sym_int32("heads"), "d"]
@@ -32,33 +32,47 @@ def rotary_cache_kernel(
     wide: fx.Constexpr[bool],
 ):
     """A block takes heads of a token: first those of Q, then those of K and V. Threads select an
-    address and go the same way, whatever they take. wide: the caches have more rows than 32 bits
-    count. Numbers that are not negative are unsigned, which makes addresses cheaper."""
-    index = fx.Uint32(fx.block_idx.x * threads + fx.thread_idx.x)
-    head, item, token = index // rotation.items, index % rotation.items, fx.Uint32(fx.block_idx.y)
+    address and go the same way, whatever they take; with single pairs, blocks do, so that addresses
+    are in registers of a wave but for a number of 32 bits. wide: the caches have more rows than 32
+    bits count. Numbers that are not negative are unsigned, which makes addresses cheaper."""
+    block, thread, token = (
+        fx.Uint32(one) for one in (fx.block_idx.x, fx.thread_idx.x, fx.block_idx.y)
+    )
     heads, kv_heads = fx.Uint32(Q.shape[1]), fx.Uint32(K.shape[1])
+    by_block = rotation.width == 1
+    head, item = divmod(block * threads + thread, rotation.items)
+    unit, of_query, of_key = head, heads, kv_heads  # what is of Q, K or V
+    if by_block:
+        unit = block
+        of_query, of_key = (fx.ceildiv(one * rotation.items, threads) for one in (heads, kv_heads))
     slot, position = slots[token], positions[token]
     position = position.to(fx.Uint64 if position.dtype.bits == 64 else fx.Uint32)
-    places = rotation.places(item)
-    is_query, is_rotated = head < heads, head < heads + kv_heads
-    if head < heads + 2 * kv_heads:
+    is_query, is_rotated = unit < of_query, unit < of_query + of_key
+    if unit < of_query + 2 * of_key:
         if is_query:
             source, target = heads_of(Q, token), heads_of(rotated_q, token)
         elif is_rotated:
             source, target = heads_of(K, token), heads_of(rotated_k, token)
-            head -= heads
+            unit -= of_query
         else:
             source, target = heads_of(V, token), heads_of(rotated_k, token)
-            head -= heads + kv_heads
-        held = Item.load(row_of(source, head), places)
-        if is_rotated:
-            held = rotation.apply(item, held, cos[position, None], sin[position, None])
-            held.store(row_of(target, head), places)
-        if not is_query and slot >= 0:
-            cache = heads_in(v_cache, slot, wide)
+            unit -= of_query + of_key
+        head = unit
+        inside = True
+        if by_block:
+            head, item = divmod(unit * threads + thread, rotation.items)
+            inside = head < fx.where(is_query, heads, kv_heads)
+        if inside:
+            places = rotation.places(item)
+            held = rotation.load(row_of(source, head), places)
             if is_rotated:
-                cache = heads_in(k_cache, slot, wide)
-            held.store(row_of(cache, head), places)
+                held = rotation.apply(item, held, cos[position, None], sin[position, None])
+                held.store(row_of(target, head), places)
+            if not is_query and slot >= 0:
+                cache = heads_in(v_cache, slot, wide)
+                if is_rotated:
+                    cache = heads_in(k_cache, slot, wide)
+                held.store(row_of(cache, head), places)
 
 
 def heads_of(tensor, *place):
@@ -106,9 +120,13 @@ def rotate_and_cache(
     wide: fx.Constexpr[bool],
 ):
     rotated_q, rotated_k = fx.empty(Q.shape, Q.dtype), fx.empty(K.shape, K.dtype)
-    items = (Q.shape[1] + 2 * K.shape[1]) * rotation.items
+    of_query, of_key = (one.shape[1] * rotation.items for one in (Q, K))
+    if rotation.width == 1:
+        blocks = fx.ceildiv(of_query, threads) + 2 * fx.ceildiv(of_key, threads)
+    else:
+        blocks = fx.ceildiv(of_query + 2 * of_key, threads)
     arrays = (Q, K, V, cos, sin, positions, k_cache, v_cache, slots, rotated_q, rotated_k)
     rotary_cache_kernel(*arrays, rotation, threads, wide).launch(
-        grid=(fx.ceildiv(items, threads), Q.shape[0]), block=threads
+        grid=(blocks, Q.shape[0]), block=threads
     )
     return rotated_q, rotated_k

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fly
 import fly.expr as fx
-from fly.kernels.attention.rotation import THREADS, Item, Rotation
+from fly.kernels.attention.rotation import THREADS, Rotation
 from fly.kernels.attention.vectors import WIDTH, load_stored
 
 Rows = fx.Tensor[fx.Float, "rows", "positions", None]
@@ -20,7 +20,7 @@ def rotary_kernel(
     position, item, row = index // rotation.items, index % rotation.items, fx.block_idx.y
     if position < X.shape[1]:
         places = rotation.places(item)
-        held = Item.load(X[row, position, None], places)
+        held = rotation.load(X[row, position, None], places)
         held = rotation.apply(item, held, cos[position, None], sin[position, None], in_turn=True)
         held.store(Y[row, position, None], places)
 
@@ -49,7 +49,7 @@ def rotary_rows_kernel(
     if position < positions:
         places = rotation.places(item)
         taken = [fx.min(group * lines + i, rows - 1) for i in fx.range_constexpr(lines)]
-        held = [Item.load(X[row, position, None], places) for row in taken]
+        held = [rotation.load(X[row, position, None], places) for row in taken]
         if rotation.paired(item):
             angles = [load_stored(one[position, None], item * WIDTH) for one in (cos, sin)]
             held = [rotation.turned(one, *angles) for one in held]

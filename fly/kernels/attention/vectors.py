@@ -10,11 +10,12 @@ WIDTH = 8
 ACCESS = 128  # bits: eight elements of f16, or four of f32
 
 
-def load_stored(row: Any, first: Any) -> Any:
-    """The elements of a row from `first` on, of its type. They are at a multiple of 16 bytes."""
-    held = fx.make_rmem_tensor(_shape(row.dtype), row.dtype)
-    _copy(_part(row, first), held)
-    return held.load().reshape(WIDTH)
+def load_stored(row: Any, first: Any, width: int = WIDTH) -> Any:
+    """The elements of a row from `first` on, of its type. `width`, a power of two, are taken, in
+    accesses of up to 16 bytes; they are at a multiple of so many."""
+    held = fx.make_rmem_tensor(_shape(row.dtype, width), row.dtype)
+    _copy(_part(row, first, width), held)
+    return held.load().reshape(width)
 
 
 def load_vector(row: Any, first: Any) -> Any:
@@ -23,22 +24,25 @@ def load_vector(row: Any, first: Any) -> Any:
 
 
 def store_vector(row: Any, first: Any, numbers: Any) -> None:
-    """Stores elements of a row, from `first` on, rounded to its type."""
-    shape = _shape(row.dtype)
+    """Stores elements of a row, from `first` on, rounded to its type: as many as there are."""
+    width = numbers.numel
+    shape = _shape(row.dtype, width)
     held = fx.make_rmem_tensor(shape, row.dtype)
     held.store(numbers.to(row.dtype).reshape(shape))
-    _copy(held, _part(row, first))
+    _copy(held, _part(row, first, width))
 
 
-def _shape(dtype: Any) -> tuple[int, int]:
+def _shape(dtype: Any, width: int) -> tuple[int, int]:
     """Elements of an access, and accesses."""
-    return ACCESS // dtype.bits, WIDTH * dtype.bits // ACCESS
+    count = min(width, ACCESS // dtype.bits)
+    return count, width // count
 
 
-def _part(row: Any, first: Any) -> Any:
-    shape = _shape(row.dtype)
+def _part(row: Any, first: Any, width: int) -> Any:
+    shape = _shape(row.dtype, width)
     return fx.make_view(fx.get_iter(row) + first, fx.make_layout(shape, (1, shape[0])))
 
 
 def _copy(source: Any, target: Any) -> None:
-    fx.copy(fx.make_copy_atom(fx.UniversalCopy(ACCESS), source.dtype), source, target)
+    bits = source.layout.shape[0] * source.dtype.bits
+    fx.copy(fx.make_copy_atom(fx.UniversalCopy(bits), source.dtype), source, target)

@@ -10,6 +10,7 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels.arrays import check_types
 from fly.kernels.gemm.batched_gemm import Left, Right
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.operands import as_operand, result_type
@@ -79,6 +80,7 @@ def group_products(a: Any, b: Any, offsets: Any) -> Any:
     if a.ndim != 2 or b.ndim != 2 or len(a) != len(b) or a.dtype != b.dtype:
         shapes = ", ".join(f"{x.dtype} {tuple(x.shape)}" for x in (a, b))
         raise UsageError(f"a and b are M × K and M × N of one type, not {shapes}")
+    check_types(("int32",), offsets=offsets)
     a, b = as_operand(a.T[None]), as_operand(b[None])
     out = result_type(a, None).name
     return group_sums(

@@ -14,6 +14,7 @@ from fly_trace.values.dtypes import EVERY
 
 import fly
 import fly.expr as fx
+from fly.kernels.arrays import check_types
 from fly.kernels.gemm.batched_gemm import Left
 from fly.kernels.gemm.epilogue import Epilogue, Output, Rows
 from fly.kernels.gemm.group_sums import Offsets, group_products
@@ -111,6 +112,7 @@ def grouped_matmul(
     if a.ndim != 2 or b.ndim != 3 or tuple(offsets.shape) != tuple(b.shape[:1]):
         shapes = ", ".join(str(tuple(x.shape)) for x in (a, b, offsets))
         raise UsageError(f"a, b and offsets are M × K, G × K × N and G long, not {shapes}")
+    check_types(("int32",), offsets=offsets)
     check_operands(a, b)
     check_activation(activation)
     epilogue = Epilogue(

@@ -22,6 +22,10 @@ LINE = 128  # bytes of a line of a cache
 LANES = 64  # of the widest wave: blocks are whole waves on every target
 ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
+# Kernels with other numbers: the least elements of a thread, and usual threads. A thread of
+# add_layer_norm holds differences, weights and biases at once, in 38 VGPRs with 16 elements, and in
+# 22 with eight; FlyDSL's kernel has 24 to 26. More threads than these execute too much for a row.
+OTHERS = {target: {"add_layer_norm": (8, 512)} for target in ("gfx942", "gfx950")}
 MOST_AHEAD = (
     8  # matrices that a kernel reads ahead, and tiles of a row that it waits for one by one
 )
@@ -108,15 +112,16 @@ def plan(*matrices: Any, kernel: str = "") -> Plan:
     An access takes as many elements as each row of each array is aligned to. Unless a choice was
     measured, the tile is as long as the row if that is possible, and a block has 256 threads; fewer
     for rows of less than 4096 elements, where a thread has 16; more for those of over 8192, where
-    it has 32. (benchmarks/h200 has the rates of other numbers.)
+    it has 32. (benchmarks/h200 has the rates of other numbers.) OTHERS has other numbers.
     """
     columns, size = matrices[0].shape[-1], matrices[0].itemsize
     aligned = min(map(_aligned, matrices))
+    target = choose().target if kernel else ""
     if kernel and size <= 4 and aligned * size == WIDEST and columns * size % WIDEST == 0:
-        choice = measured(kernel, choose().target, columns * size)
+        choice = measured(kernel, target, columns * size)
         if choice is not None:
             return _chosen(columns, aligned, choice)
-    return _plan(columns, aligned)
+    return _plan(columns, aligned, *OTHERS.get(target, {}).get(kernel, ()))
 
 
 def sums_in_registers(plan: Plan, sums: int) -> int:
@@ -166,12 +171,12 @@ def _chosen(columns: int, vector: int, choice: Choice) -> Plan:
 
 
 @cache
-def _plan(columns: int, aligned: int) -> Plan:
+def _plan(columns: int, aligned: int, items: int = ITEMS, usual: int = USUAL_THREADS) -> Plan:
     """See `plan`; `aligned` is the number of elements that addresses admit. Equal plans are one
     object, which calls of `@fly.jit` functions find fastest."""
     vector = math.gcd(columns, aligned)
     count = max(1, -(-columns // vector))
-    least = min(ITEMS // vector, _power(-(-count // LANES)))  # a short row needs fewer
+    least = min(items // vector, _power(-(-count // LANES)))  # a short row needs fewer
     choices = [
         (threads, vectors)
         for vectors in _powers(max(1, least), MOST_ITEMS // vector)
@@ -179,10 +184,8 @@ def _plan(columns: int, aligned: int) -> Plan:
     ]
     if not choices:
         return Plan(MOST_THREADS, vector, MOST_ITEMS // vector, False, False)
-    # A tile of the row's length first, then at most 256 threads, then few vectors for each.
-    threads, vectors = min(
-        choices, key=lambda one: (math.prod(one) != count, max(one[0], USUAL_THREADS))
-    )
+    # A tile of the row's length first, then the usual threads at most, then few vectors for each.
+    threads, vectors = min(choices, key=lambda one: (math.prod(one) != count, max(one[0], usual)))
     return Plan(threads, vector, vectors, True, threads * vectors == count)
 
 

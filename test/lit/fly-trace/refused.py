@@ -1,5 +1,5 @@
 # Python that can't mean on a GPU what it means in Python: file, line, caret, advice, exit 1.
-# tests/fly_trace/refusals.txt has the rest of them.
+# tests/fly_trace/language/refusals.txt has the rest of them.
 # RUN: not fly-trace %s:raised 2>&1 | %filecheck %s --check-prefix=RAISE
 # RUN: not fly-trace %s:after_loop 2>&1 | %filecheck %s --check-prefix=AFTER
 # RUN: not fly-trace %s:one_sided 2>&1 | %filecheck %s --check-prefix=SIDE

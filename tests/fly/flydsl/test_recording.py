@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from types import SimpleNamespace
 
@@ -59,3 +60,9 @@ def test_a_transposed_tensor_keeps_its_place_in_memory(tmp_path):
     recorder(tmp_path, "A", "4").launch("k.mlir", {"A": held.t()})
     assert told(tmp_path)["A"]["strides"] == [1, 4]
     assert held.reshape(-1).tolist() == [0, 99, *[0] * 10]
+
+
+def test_the_stream_that_an_autotuner_fills():
+    """FlyDSL's autotuner lets the GPU sleep, so that launches wait for their time to be taken."""
+    code = "import fly.flydsl.cuda as c; c.install(); import torch; torch.cuda._sleep(1 << 20)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -113,7 +113,7 @@ def test_nothing_is_around_an_array_otherwise(function):
 
 
 def test_the_margin_may_not_be_written(function):
-    with pytest.raises(Fault, match="write to read-only memory.*`the margin of to`"):
+    with pytest.raises(Fault, match=r"write to read-only memory.*`the margin of to`"):
         shifted(function, 0, MARGIN, count=32)
 
 

@@ -1,7 +1,7 @@
 """Probes of gfx11 and gfx12 in waves of 64 lanes, whose lane masks are pairs of registers.
 
-The families are try_rdna's. There is no VOPD in such waves, transposed loads are refused, and
-what a wave's size has no part in is not tested again: moves of scalars, scalar loads.
+The families are try_rdna's. There is no VOPD in such waves, the emulator refuses transposed loads,
+and what a wave's size has no part in is not tested again: moves of scalars, scalar loads.
 """
 
 from __future__ import annotations

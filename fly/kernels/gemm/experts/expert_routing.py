@@ -15,6 +15,7 @@ import fly
 import fly.expr as fx
 from fly.kernels.approximations import exp, reciprocal
 from fly.kernels.arrays import SMALL_FLOATS, check_types
+from fly.kernels.gemm.experts.logit_order import NO_KEY, key_of, logit_of
 from fly.kernels.mixed_precision import later
 from fly.kernels.operators import operator
 from fly.kernels.shapes import for_model
@@ -23,10 +24,8 @@ Logits = fx.Tensor[fx.Float, "T", fx.sym_int32("E")]
 LANES = 64  # of the block of a token: one wave, or two of 32
 OWN = 8  # logits of a lane
 MOST_LANES, MOST_CHOSEN = 32, 8  # of a token, if lanes take it
-LAST, NO_KEY = 2**31 - 1, -(2**31)
-# What is subtracted from the bits of f32 in order: those of NaNs with a sign, which come before
-# -inf, wrap around to the greatest.
-NANS = 0x007FFFFF
+MOST_IN_TURN = 32  # experts that a block finds one after the other, each by code of its own
+LAST = 2**31 - 1
 MOST_EXPERTS = 1024  # so many counts one block adds up
 
 
@@ -71,26 +70,6 @@ def route_kernel(
             experts[token, i] = chosen[i]
 
 
-def key_of(logit):
-    """Returns an integer that orders logits; those of NaNs are the greatest, and NO_KEY is less
-    than all."""
-    number = logit.to(fx.Float32)
-    if logit.dtype == fx.Float32:
-        number = number + 0.0  # quiet: the NaN whose key would be NO_KEY is a signalling one
-    return in_order(number.bitcast(fx.Int32)) - NANS
-
-
-def in_order(bits):
-    """Returns the bits of f32 as integers in the order of the numbers, 0.0 and -0.0 as 0; and these
-    as bits."""
-    return fx.where(bits >= 0, bits, NO_KEY - bits)
-
-
-def logit_of(key):
-    """Returns the logit that has a key."""
-    return in_order(key + NANS).bitcast(fx.Float32)
-
-
 @fly.kernel
 def route_by_block_kernel(
     logits: fx.Tensor,
@@ -111,6 +90,32 @@ def route_by_block_kernel(
             experts[token, i] = places[i]
 
 
+@fly.kernel
+def route_by_sort_kernel(
+    logits: fx.Tensor,
+    weights: fx.Tensor,
+    experts: fx.Tensor,
+    k: fx.Constexpr[int],
+    items: fx.Constexpr[int],
+):
+    """A block takes a token and sorts its logits, for a k of which a list would be too long."""
+    token, count = fx.block_idx.x, logits.shape[1]
+    places = [fx.block.thread_rank() * items + i for i in range(items)]
+    own = [key_of(logit) for logit in fx.block.load(logits[token, None], items, valid=count)]
+    keys, chosen = fx.block.sort(own, places, descending=True, valid=count)
+    keys = [fx.where(place < k, key, NO_KEY) for place, key in zip(places, keys, strict=True)]
+    best = logit_of(fx.block.reduce(keys, "max"))
+    powers = [
+        fx.where(place < k, exp(logit_of(key) - best), 0.0)
+        for place, key in zip(places, keys, strict=True)
+    ]
+    share = reciprocal(fx.block.reduce(powers))
+    for place, power, expert in zip(places, powers, chosen, strict=True):
+        if place < k:
+            weights[token, place] = power * share
+            experts[token, place] = expert
+
+
 @fly.jit(specialize=for_model("E"))
 def route(
     logits: Logits,
@@ -128,7 +133,8 @@ def route(
         arrays = logits, weights, experts
         route_kernel(*arrays, k, lanes, whole).launch(grid=grid, block=LANES)
     else:
-        route_by_block_kernel(logits, weights, experts, k, items).launch(grid=tokens, block=LANES)
+        kernel = route_by_block_kernel if k <= MOST_IN_TURN else route_by_sort_kernel
+        kernel(logits, weights, experts, k, items).launch(grid=tokens, block=LANES)
     return weights, experts
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fly_common import toolchain
 from fly_common.errors import MissingError, UsageError
 from fly_run.emulator.engine import library
 from fly_run.emulator.semantics import table
@@ -20,6 +21,16 @@ def test_the_library_holds_every_handler_of_the_tables() -> None:
     for operation in table.operations().values():
         missing = [name for name in operation.handlers if not handlers.get(name)]
         assert not missing
+
+
+@pytest.mark.heavy
+def test_the_ir_is_valid() -> None:
+    """The build does not verify it, which would take 6 % of its time."""
+    opt = str(toolchain.find_program("opt"))
+    for text in table.modules(library.MODULES):
+        words = [opt, "-passes=verify", "-disable-output"]
+        done = subprocess.run(words, input=text, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr[:2000]
 
 
 def test_ir_is_the_same_every_time() -> None:

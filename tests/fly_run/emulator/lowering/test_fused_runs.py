@@ -1,4 +1,5 @@
-"""Runs of instructions that one handler executes: which they are, and that it shows in no result.
+"""Runs of instructions that one handler executes: which they are, and that it shows in no result;
+nor does it if rows of 16 lanes are loaded at once.
 The judge of results is the oracle, which executes one instruction after the other."""
 
 from __future__ import annotations
@@ -227,6 +228,38 @@ def test_reads(target: str, name: str) -> None:
 @pytest.mark.parametrize("name", OTHERS)
 def test_other_reads(target: str, name: str) -> None:
     assert not differing(target, OTHERS[name])
+
+
+# Twice, as the first access finds the region.
+LOADS = """  v_mov_b32 v21, s3
+  v_add_u32 v20, s2, v6
+  s_mov_b32 s8, 2
+.Lagain:
+  global_load_b32 v8, v6, s[2:3]
+  global_load_b32 v9, v6, s[2:3] offset:8
+  global_load_b32 v10, v[20:21], off offset:64
+  ds_load_b32 v11, v6
+  s_wait_loadcnt 0x0
+  s_wait_dscnt 0x0
+  s_sub_u32 s8, s8, 1
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 .Lagain"""
+SCALED = """  v_lshrrev_b32 v7, 2, v6
+  s_mov_b32 s8, 2
+.Lbefore:
+  global_load_b32 v12, v7, s[2:3] scale_offset
+  s_wait_loadcnt 0x0
+  s_sub_u32 s8, s8, 1
+  s_cmp_lg_u32 s8, 0
+  s_cbranch_scc1 .Lbefore
+"""
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", [name for name in ADDRESSES if name != "a run below 0"])
+def test_loads(target: str, name: str) -> None:
+    scaled = SCALED if target == "gfx1250" else ""
+    assert not differing(target, f"{ADDRESSES[name]}\n{scaled}{LOADS}")
 
 
 A, B, C, D = (state.VGPR + number * state.ROW for number in range(4))

@@ -7,9 +7,12 @@ import ctypes
 import pytest
 from emulator_support.engine import compile_opencl
 from fly_run.emulator import state
+from fly_run.emulator.coverage import coverage
+from fly_run.emulator.isa.aliases import aliases_of
 from fly_run.emulator.lowering.encode import Program
 from fly_run.emulator.machine import Emulator
-from fly_run.emulator.semantics.base.operation import SHORT
+from fly_run.emulator.semantics import table
+from fly_run.emulator.semantics.base.operation import SHORT, SHORT_KINDS
 
 SOURCE = """kernel void k(global int *A, global int *B, int n) {
     local int s[512];
@@ -49,3 +52,18 @@ def test_a_wide_wave(target: str) -> None:
     found = handlers_of(target, *more)
     assert {"ds_read_b32.v", "ds_write_b32.v", "fly_read_pair"} <= found
     assert not [name for name in found if name.endswith(SHORT)]
+
+
+def test_signed_offsets_are_of_instructions_that_gfx1250_has() -> None:
+    """Handlers of other instructions would be unused: those of gfx11's own compare-and-swap."""
+    known = {aliases_of("gfx1250").get(name, name) for name in coverage("gfx1250").plain}
+    signed, other = set(), set()
+    for operation in table.operations().values():
+        if operation.form in ("global", "flat"):
+            kinds = {name.rpartition(".")[2] for name in operation.handlers}
+            assert kinds.isdisjoint(SHORT_KINDS) or kinds > set(SHORT_KINDS)
+            name = operation.mnemonic.removesuffix(".rtn")
+            (other if kinds.isdisjoint(SHORT_KINDS) else signed).add(name)
+    assert signed <= known
+    assert other == {f"{space}_atomic_cmpswap_f32" for space in ("global", "flat")}
+    assert other.isdisjoint(known)

@@ -223,3 +223,20 @@ def test_rows_exchange_what_is_defined(target: str) -> None:
         else:
             launch(code, [a, np.int32(5)], 1, 64, strict=True)
             assert a.tolist() == [(lane & -16 ^ 16) + 1 for lane in range(64)]
+
+
+@pytest.mark.parametrize("target", ["gfx1100", "gfx1201"])
+def test_halves_exchange_what_is_defined(target: str) -> None:
+    """v_permlane64 in a wave of 64 lanes: lane 5's datum arrives in lane 37."""
+    source = """kernel void k(global int *A, int used) {
+        int v, w;
+        __asm__ volatile("" : "=v"(v));
+        if (TID != 5) v = TID;
+        __asm__ volatile("v_permlane64_b32 %0, %1" : "=v"(w) : "v"(v));
+        if (TID != 37 - used) A[TID] = w; }"""
+    code = compile_opencl(source, target, "-O1", "-mwavefrontsize64")
+    a = np.zeros(64, "i4")
+    launch(code, [a, np.int32(0)], 1, 64, strict=True)
+    assert a.tolist() == [0 if lane == 37 else lane ^ 32 for lane in range(64)]
+    with pytest.raises(Fault, match="lane 37"):
+        launch(code, [a, np.int32(1)], 1, 64, strict=True)

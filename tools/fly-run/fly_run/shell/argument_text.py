@@ -16,9 +16,9 @@
 
 `typed` is for kernels without a host program, where nothing else gives a number's size. random is
 uniform, from a generator of its own: 0 ≤ x < 1 for floats, 0 to 99 for integers, true or false for
-bool; the seed defaults to 0. `address:` is the address of an array, for a parameter that is a number
-of 64 bits; generated ones need a type there. A destination is a path to which the array is written after the run,
-as .npy. White space is allowed inside parentheses.
+bool; the seed defaults to 0. `address:` is the address of an array, for a parameter that is a
+number of 64 bits; generated ones need a type there. A destination is a path to which the array is
+written after the run, as .npy. White space is allowed inside parentheses.
 """
 
 from __future__ import annotations

@@ -334,7 +334,7 @@ def _run(
 
 
 def _with_margins(call: Call, device: Any, held: argument_values.Given) -> Any:
-    from fly_run.launch.memory import span_of
+    from fly_run.launch.arrays.memory import span_of
     from fly_run.shell import placement
 
     if not hasattr(device, "adopt_within"):

@@ -1,8 +1,8 @@
 """Where a call's arrays are in memory: behind addresses that are numbers, and between margins.
 
-    address:x.npy       the array is in the device's memory for the call; the argument is its address
-    --margin BYTES      kernels may read around an array, as those do that fetch ahead. The emulator
-                        refuses that otherwise; on a GPU, what is there is up to the driver
+address:x.npy       the array is in the device's memory for the call; the argument is its address
+--margin BYTES      kernels may read around an array, as those do that fetch ahead. The emulator
+                    refuses that otherwise; on a GPU, what is there is up to the driver
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from fly_run.devices.protocol import Device
-from fly_run.launch.memory import Memory, span_of
+from fly_run.launch.arrays.memory import Memory, span_of
 
 if TYPE_CHECKING:
     import numpy as np

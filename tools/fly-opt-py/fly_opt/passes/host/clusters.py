@@ -21,26 +21,27 @@ class Clusters:
     """The kernels of a module, and what launches have said of their clusters so far."""
 
     def __init__(self, module: Any):
-        self._kernels = {
+        self._kernels: dict[tuple[str, ...], Any] = {
             (unit.operation.attributes["sym_name"].value, name.value): one.operation
             for unit in module.regions[0].blocks[0]
             if unit.operation.name == "gpu.module"
             for one in unit.operation.regions[0].blocks[0]
             if (name := one.operation.attributes.get("sym_name")) is not None
         }
-        self._said: dict[tuple[str, ...], tuple[int, ...]] = {}
+        self._said: dict[tuple[str, str], tuple[int, ...]] = {}
 
     def launch(self, values: Values, op: Any, operands: list[Any]) -> None:
-        """Takes note of a launch; `operands` are the three sizes, or none. InputError for sizes that
-        are not constants, or differ from the kernel's or from those of another launch of it."""
-        path = tuple(op.attributes["kernel"].value)
+        """Takes note of a launch; `operands` are three sizes, or none. InputError for sizes that
+        are no constants, or differ from the kernel's or from those of another launch of it."""
+        unit, name = op.attributes["kernel"].value
+        path = (unit, name)
         kernel = self._kernels.get(path)
         own = None if kernel is None else _own(kernel)
         sizes = _constants(values, op, operands) if operands else own or _NONE
         if own is not None and sizes != own:
             raise refuse(
                 op,
-                f"a launch in clusters of {_show(sizes)} workgroups, but {path[-1]} is compiled"
+                f"a launch in clusters of {_show(sizes)} workgroups, but {name} is compiled"
                 f" for clusters of {_show(own)}",
                 "give the launch the sizes of the kernel's attribute, or none",
             )
@@ -48,12 +49,12 @@ class Clusters:
         if sizes != other:
             raise refuse(
                 op,
-                f"{path[-1]} is launched in clusters of {_show(sizes)} workgroups here, and of"
+                f"{name} is launched in clusters of {_show(sizes)} workgroups here, and of"
                 f" {_show(other)} before: a kernel has clusters of one size",
                 "make a kernel of each size",
             )
         if kernel is None and sizes != _NONE:
-            raise refuse(op, f"the module has no kernel {path[-1]}, which is launched in clusters")
+            raise refuse(op, f"the module has no kernel {name}, which is launched in clusters")
 
     def mark(self) -> None:
         """Gives the kernels the sizes that their launches have, in the one attribute that every
@@ -82,7 +83,9 @@ def _own(kernel: Any) -> tuple[int, ...] | None:
         except (TypeError, ValueError):
             sizes = []
         if not 1 <= len(sizes) <= 3 or min(sizes) < 1:
-            raise refuse(kernel, f"{name} = {attribute}: expected one to three sizes, as in \"2,1,1\"")
+            raise refuse(
+                kernel, f'{name} = {attribute}: expected one to three sizes, as in "2,1,1"'
+            )
         return (*sizes, 1, 1)[:3]
     return None
 

@@ -88,9 +88,7 @@ class Buffers:
         self.place(Region(name, low, length, host, writable))
         return low
 
-    def add_within(
-        self, margin: int, name: str, host: int, length: int, writable: bool
-    ) -> int:
+    def add_within(self, margin: int, name: str, host: int, length: int, writable: bool) -> int:
         """`add`, where `margin` bytes before the memory and behind it may be read."""
         outer = self._reserved(length + 2 * margin)
         low = outer + margin

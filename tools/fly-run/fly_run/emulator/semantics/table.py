@@ -15,9 +15,14 @@ from fly_run.emulator.semantics.base.operation import Operation
 _TABLES = (
     *("scalar.alu", "scalar.float", "scalar.flow"),
     *("vector.integer", "vector.wide_integer", "vector.byte_operations", "vector.address"),
-    *("vector.clamped", "vector.float"),
-    *("vector.min_max", "vector.rare", "vector.product_sums"),
-    *("vector.division", "vector.transcendental", "vector.convert", "vector.convert_small"),
+    *("vector.clamped", "vector.floating.float"),
+    *("vector.floating.min_max", "vector.rare", "vector.product_sums"),
+    *(
+        "vector.floating.division",
+        "vector.floating.transcendental",
+        "vector.floating.convert",
+        "vector.floating.convert_small",
+    ),
     *("vector.vopc", "vector.packed"),
     *("rdna.operations", "rdna.relative", "rdna.blocks"),
     *("memory.rdna", "vector.lanes", "vector.picking"),

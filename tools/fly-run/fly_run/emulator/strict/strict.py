@@ -2,7 +2,7 @@
 
     waits          a register is read, or overwritten, before the wait for its load        waits
     races          two waves, or two lanes, access one byte of LDS unordered               races
-    uninitialised  a value that was never written affects the result                       undefined/
+    uninitialised  a value that was never written affects the result                       undefined
     undecided      no public source specifies the result of the instruction              unspecified
     clusters       signals of a cluster's barrier, and multicasts                           clusters
 

@@ -13,11 +13,11 @@ from typing import Any
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
-from fly_run.emulator.semantics.vector.convert import to_bfloat
-from fly_run.emulator.semantics.vector.float import sum_to_odd
-from fly_run.emulator.semantics.vector.min_max import of_two, picking
+from fly_run.emulator.semantics.vector.floating.convert import to_bfloat
+from fly_run.emulator.semantics.vector.floating.float import sum_to_odd
+from fly_run.emulator.semantics.vector.floating.min_max import of_two, picking
+from fly_run.emulator.semantics.vector.floating.transcendental import DIRECT, FUNCTIONS, tanh
 from fly_run.emulator.semantics.vector.packed import halves
-from fly_run.emulator.semantics.vector.transcendental import DIRECT, FUNCTIONS, tanh
 
 Body = Callable[..., object]
 CHUNK = 16

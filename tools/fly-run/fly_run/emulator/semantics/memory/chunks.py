@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import CHUNK, Access
-from fly_run.emulator.semantics.base.emit import ROW, Handler, load_row, store_row
+from fly_run.emulator.semantics.base.emit import LANES, ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.memory.transfer import (
+    every_active,
     interleaved,
     joined,
     masked_load,
@@ -133,6 +134,49 @@ def fetch_chunk(
         h.block(apart)
     finish(scattered)
     h.block(end)
+
+
+RowLoad = Callable[[Value], Value]  # of 16 dwords from a host pointer
+
+
+def by_rows(
+    h: Handler,
+    index: Value,
+    mask: Value,
+    done: str,
+    move: Callable[[RowLoad, list[Value]], None],
+) -> None:
+    """A shortcut for all lanes active, if those of each 16 have one index, or all have consecutive
+    ones, as tiles of 16 columns have. `move` gets how to load 16 dwords, and each 16's first index;
+    after it comes `done`. Falls through for others."""
+    starts = range(0, index.lanes, CHUNK)
+    order = ", ".join(f"i32 {start}" for start in starts for _ in range(CHUNK))
+    text = (
+        f"shufflevector {index.type} {index.name}, {index.type} poison,"
+        f" <{index.lanes} x i32> <{order}>"
+    )
+    heads = h.value(index.element, index.lanes, text)
+    steps = h.vector(index.element, (4 * (lane % CHUNK) for lane in range(index.lanes)))
+    whole = mask.compare("eq", -1 if index.lanes == LANES else (1 << index.lanes) - 1)
+
+    def one(host: Value) -> Value:
+        return host.load("i32", align=1).splat(CHUNK)
+
+    def run(host: Value) -> Value:
+        return host.load("i32", CHUNK, align=1)
+
+    for wanted, load in ((heads, one), (heads + steps, run)):
+        fits = whole & every_active(index.compare("eq", wanted), mask)
+        quick, after = shortcut(h), f"after{h.fresh()}"
+        h.branch_if(fits, quick, after)
+        h.block(quick)
+        firsts = [
+            h.value(index.element, 0, f"extractelement {index.type} {index.name}, i32 {start}")
+            for start in starts
+        ]
+        move(load, firsts)
+        h.branch(done)
+        h.block(after)
 
 
 def _place(base: Value, index: Value, lane: int) -> Value:

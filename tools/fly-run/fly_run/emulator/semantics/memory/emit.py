@@ -19,7 +19,14 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import ALIGNED, CHUNK, FLAT, WRITES, Access, Atomic
 from fly_run.emulator.semantics.base.emit import ROW, Handler, load_row, store_row
 from fly_run.emulator.semantics.base.operation import Operation
-from fly_run.emulator.semantics.memory.chunks import dwords_of, fetch_chunk, gather, put_chunk
+from fly_run.emulator.semantics.memory.chunks import (
+    RowLoad,
+    by_rows,
+    dwords_of,
+    fetch_chunk,
+    gather,
+    put_chunk,
+)
 from fly_run.emulator.semantics.memory.quick_buffer import through_buffer
 from fly_run.emulator.semantics.memory.transfer import (
     atomic_lane,
@@ -308,15 +315,26 @@ def _within_region(h: Handler, form: str, variant: str, access: Access, mask: Va
             offset = offset + (load_row(high_row, first, lanes).zext("i64") << 32)
         return offset
 
-    origin = h.constant("i64", 0)
-    all_inside = every_active(
-        offsets(origin, h.lanes).compare("ult", starts(h, length, access.size)), mask
-    )
+    every = offsets(h.constant("i64", 0), h.lanes)
+    all_inside = every_active(every.compare("ult", starts(h, length, access.size)), mask)
     good, slow = shortcut(h), f"outside{h.fresh()}"
     h.branch_if(all_inside, good, slow)
     h.block(good)
     host = (begin + region.at(state.REGION_DELTA).load("i64")).convert("inttoptr", "ptr")
     dwords = dwords_of(h, access, host)
+    if access.dwords == 1:
+        done, chunks = f"rows{h.fresh()}", f"chunks{h.fresh()}"
+
+        def move(load: RowLoad, heads: list[Value]) -> None:
+            for number, head in enumerate(heads):
+                place = h.constant("i64", number * CHUNK)
+                store_row(h.operand(0), place, load(host.at(head)), None)
+
+        by_rows(h, every, mask, done, move)
+        h.branch(chunks)
+        h.block(done)
+        h.next()
+        h.block(chunks)
 
     def fetch(first: Value, lanes: Value) -> None:
         fetch_chunk(h, dwords, offsets(first, CHUNK), first, lanes, access.dwords == 1, host)

@@ -8,7 +8,13 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.access import CHUNK
 from fly_run.emulator.semantics.base.emit import Handler, load_row, store_row
-from fly_run.emulator.semantics.memory.chunks import Dword, fetch_chunk, pointer
+from fly_run.emulator.semantics.memory.chunks import (
+    Dword,
+    RowLoad,
+    by_rows,
+    fetch_chunk,
+    pointer,
+)
 from fly_run.emulator.semantics.memory.transfer import (
     every_active,
     first_lane,
@@ -80,6 +86,11 @@ def _by_chunks(h: Handler, mask: Value, done: str, slow: str) -> None:
     h.block(inside)
     base = h.wave.at(state.LDS_BASE).load("ptr")
 
+    def move_rows(load: RowLoad, heads: list[Value]) -> None:
+        results = [h.operand(number) for number in (0, 1)]
+        _move_rows(h, base, results, [h.immediate(), h.extra().zext("i64")], load, heads)
+
+    by_rows(h, rows, mask, done, move_rows)
     dwords = [_dword(base, h.operand(number), offset) for number, offset in enumerate(offsets)]
 
     def fetch(first: Value, lanes: Value) -> None:
@@ -178,6 +189,11 @@ def _chunks_of_pairs(h: Handler, mask: Value, end: Value, done: str, slow: str) 
     h.block(inside)
     base = h.wave.at(state.LDS_BASE).load("ptr")
 
+    def move_rows(load: RowLoad, heads: list[Value]) -> None:
+        _over_pairs(h, end, lambda rows, offsets: _move_rows(h, base, rows, offsets, load, heads))
+
+    by_rows(h, rows, mask, done, move_rows)
+
     def each(move: Callable[[Sequence[Dword]], None]) -> None:
         def pair(rows: list[Value], offsets: list[Value]) -> None:
             move([_dword(base, *one) for one in zip(rows, offsets, strict=True)])
@@ -189,6 +205,21 @@ def _chunks_of_pairs(h: Handler, mask: Value, end: Value, done: str, slow: str) 
 
     h.over_chunks(CHUNK, fetch)
     h.branch(done)
+
+
+def _move_rows(
+    h: Handler,
+    base: Value,
+    rows: list[Value],
+    offsets: list[Value],
+    load: RowLoad,
+    heads: list[Value],
+) -> None:
+    """Loads results by `by_rows`, with these offsets to the addresses."""
+    for row, offset in zip(rows, offsets, strict=True):
+        for number, head in enumerate(heads):
+            value = load(base.at(head.sext("i64") + offset))
+            store_row(row, h.constant("i64", number * CHUNK), value, None)
 
 
 def _dword(base: Value, row: Value, offset: Value) -> Dword:

@@ -13,11 +13,10 @@ from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import SINCE_GFX11, Operation, rows, scalar, valu
 from fly_run.emulator.semantics.scalar.alu import LOGIC, save_exec, write_exec
-from fly_run.emulator.semantics.vector import float as valu_float
 from fly_run.emulator.semantics.vector import packed
-from fly_run.emulator.semantics.vector.convert import pack, to_integer
-from fly_run.emulator.semantics.vector.integer import maximum, minimum
-from fly_run.emulator.semantics.vector.min_max import (
+from fly_run.emulator.semantics.vector.floating import float as valu_float
+from fly_run.emulator.semantics.vector.floating.convert import pack, to_integer
+from fly_run.emulator.semantics.vector.floating.min_max import (
     choosing,
     of_three,
     of_two,
@@ -25,6 +24,7 @@ from fly_run.emulator.semantics.vector.min_max import (
     propagating,
     three_numbers,
 )
+from fly_run.emulator.semantics.vector.integer import maximum, minimum
 
 Body = Callable[..., object]
 

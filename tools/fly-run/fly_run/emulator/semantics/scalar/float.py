@@ -13,9 +13,9 @@ from typing import Any
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Handler, Lanes
 from fly_run.emulator.semantics.base.operation import Operation, scalar
-from fly_run.emulator.semantics.vector import convert
-from fly_run.emulator.semantics.vector import float as valu_float
-from fly_run.emulator.semantics.vector.min_max import (
+from fly_run.emulator.semantics.vector.floating import convert
+from fly_run.emulator.semantics.vector.floating import float as valu_float
+from fly_run.emulator.semantics.vector.floating.min_max import (
     choosing,
     of_two,
     picking,

@@ -9,7 +9,7 @@ from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Handler, Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
-from fly_run.emulator.semantics.vector.float import is_nan, of
+from fly_run.emulator.semantics.vector.floating.float import is_nan, of
 from fly_run.emulator.semantics.vector.packed import halves
 
 

@@ -7,14 +7,15 @@ finite: one tests where all sources are finite, one replaces infinities there by
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from fly_run.emulator import state
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
 from fly_run.emulator.semantics.base.small_float import FP16_OVFL
-from fly_run.emulator.semantics.vector.convert import pack
-from fly_run.emulator.semantics.vector.float import (
+from fly_run.emulator.semantics.vector.floating.convert import pack
+from fly_run.emulator.semantics.vector.floating.float import (
     MANTISSA,
     exponent_field,
     exponent_of_infinity,
@@ -38,7 +39,7 @@ def operations() -> Iterator[Operation]:
     yield _tests("fly_finite_pair", "i32 = float, float", _finite_pair, 2)
 
 
-def _tests(name: str, types: str, body: Body, sources: int) -> Operation:
+def _tests(name: str, types: str, body: Callable[..., Any], sources: int) -> Operation:
     """An operation whose result, a mask for each lane, is in a temporary row."""
     return valu(name, types, body, chunk=16, kinds=rows(sources), everywhere=True)
 

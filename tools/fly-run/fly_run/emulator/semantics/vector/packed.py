@@ -17,10 +17,15 @@ from fly_run.emulator.semantics.matrix import formats
 from fly_run.emulator.semantics.matrix.arithmetic import Term, flush
 from fly_run.emulator.semantics.matrix.formats import FORMATS
 from fly_run.emulator.semantics.matrix.measured import sum_complements, sum_pairs
-from fly_run.emulator.semantics.vector import float as valu_float
-from fly_run.emulator.semantics.vector.convert import to_bfloat
+from fly_run.emulator.semantics.vector.floating import float as valu_float
+from fly_run.emulator.semantics.vector.floating.convert import to_bfloat
+from fly_run.emulator.semantics.vector.floating.min_max import (
+    of_three,
+    of_two,
+    picking,
+    propagating,
+)
 from fly_run.emulator.semantics.vector.integer import maximum, minimum
-from fly_run.emulator.semantics.vector.min_max import of_three, of_two, picking, propagating
 
 Body = Callable[..., object]
 CHUNK = 16

@@ -9,8 +9,8 @@ from fractions import Fraction
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, rows, valu
-from fly_run.emulator.semantics.vector.convert import normalised, to_integer
-from fly_run.emulator.semantics.vector.float import scale
+from fly_run.emulator.semantics.vector.floating.convert import normalised, to_integer
+from fly_run.emulator.semantics.vector.floating.float import scale
 
 Body = Callable[..., object]
 CHUNK = 16

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from fly_run.emulator.irgen import Value
 from fly_run.emulator.semantics.base.emit import Lanes
 from fly_run.emulator.semantics.base.operation import Operation, valu
-from fly_run.emulator.semantics.vector.float import integer, is_signaling
+from fly_run.emulator.semantics.vector.floating.float import integer, is_signaling
 
 FLOAT_CONDITIONS = {
     "f": "false",

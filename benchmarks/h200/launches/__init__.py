@@ -1,0 +1,1 @@
+"""Launches: what one costs on the host, and chains of dependent ones."""

@@ -1,0 +1,1 @@
+"""Workloads that are bound by memory: ours, in Triton and in torch, and their tables."""

@@ -1,0 +1,1 @@
+"""What `fly.kernels` is measured beside: torch's attention, Triton's scaled products."""

@@ -1,0 +1,1 @@
+"""Floats of vector instructions: arithmetic, division, minima, functions, conversions."""
