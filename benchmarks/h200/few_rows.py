@@ -27,7 +27,7 @@ import torch.nn.functional as F
 from fly.kernels.attention import rotary
 from fly.kernels.rowwise.row_plans import Choice
 from h200.library import _argument, recorded, results
-from h200.row_choices import choosing
+from h200.row_kernels.row_choices import choosing
 from h200.row_widths import seconds
 from h200.sections import commands
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import torch
 
@@ -171,15 +171,17 @@ def tuned() -> Iterator[Comparison]:
     """Each grid is launched; the one that the measurement says is the fastest is kept."""
     from kernels.attention import pa_metadata_tuning as module
 
-    problem, outputs = Problem([1027, 90]), {}
+    problem, outputs, ran = Problem([1027, 90]), {}, []
 
     def runner(multiplier: int) -> int:
         metadata = problem.metadata(multiplier)
         outputs[multiplier] = problem.launched(metadata=metadata)
+        ran.append(multiplier)
         return multiplier
 
-    def measured(call: object, warmup: int, rep: int) -> float:
-        return {1: 3.0, 2: 1.0, 3: 2.0}[call()]  # type: ignore[operator]
+    def measured(call: Callable[[], object], warmup: int, rep: int) -> float:
+        call()  # which returns what the runner does, or nothing, by FlyDSL's version
+        return {1: 3.0, 2: 1.0, 3: 2.0}[ran[-1]]
 
     import os
     import tempfile

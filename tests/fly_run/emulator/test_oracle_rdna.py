@@ -19,7 +19,7 @@ COMMON = {
     *("ds_add_f64", "ds_add_rtn_f64", "s_ff0_i32_b32", "s_ff0_i32_b64"),
     *(
         f"{space}_atomic_{name}_f64"
-        for space in ("flat", "global")
+        for space in ("flat", "global", "buffer")
         for name in ("add", "min", "max")
     ),
     *("v_cvt_pk_f16_f32", "v_cvt_f32_bf16"),
@@ -71,6 +71,7 @@ ABSENT = {
         for name in ("cond_sub_u32", "sub_clamp_u32", "min_num_f32", "max_num_f32")
     }
     | {"global_atomic_pk_add_f16", "global_atomic_pk_add_bf16", "buffer_atomic_pk_add_bf16"}
+    | {"buffer_atomic_pk_add_f16", "global_load_tr_b64", "global_load_tr_b128"}
     | {"flat_atomic_csub_u32", "ds_bpermute_fi_b32"}
     | {f"{space}_{way}_block" for space in ("global", "scratch") for way in ("load", "store")},
     # …and gfx1201 has no compare with a constant answer, nor a scalar one with a constant operand.
@@ -86,7 +87,7 @@ ABSENT["gfx1250"] = ABSENT["gfx1201"] - {
     *("ds_add_f64", "ds_add_rtn_f64", "v_ashr_pk_i8_i32", "v_ashr_pk_u8_i32", "v_cvt_f32_bf16"),
     *(
         f"{space}_atomic_{name}_f64"
-        for space in ("flat", "global")
+        for space in ("flat", "global", "buffer")
         for name in ("add", "min", "max")
     ),
     *("v_cvt_pk_bf16_f32", "v_cvt_pk_f16_f32", "v_fmac_f64", "v_lshl_add_u64", "v_mov_b64"),

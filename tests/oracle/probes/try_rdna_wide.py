@@ -1,7 +1,7 @@
 """Probes of gfx11 and gfx12 in waves of 64 lanes, whose lane masks are pairs of registers.
 
-The families are try_rdna's. There is no VOPD in such waves, and what a wave's size has no part in
-is not tested again: moves of scalars, scalar loads.
+The families are try_rdna's. There is no VOPD in such waves, the emulator refuses transposed loads,
+and what a wave's size has no part in is not tested again: moves of scalars, scalar loads.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from oracle.probes.try_vector import masks
 from oracle.vector import rdna_dots, rdna_valu
 
 OPTION = "-mattr=+wavefrontsize64"
-SAME = ("duals", "cdna5", "cdna5_memory", "scalar_loads")
+SAME = ("duals", "cdna5", "cdna5_memory", "scalar_loads", "transposed")
 # Every sixth probe of what gfx9 has too is enough: its waves of 64 lanes are tested with all.
 PART = 6
 # But all of these families: they name lane masks, move data between lanes, or are gfx11's own.

@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from fly_common import toolchain
 from fly_common.errors import MissingError, UsageError
+from fly_common.programs import toolchain
 from fly_run.emulator.engine import library
 from fly_run.emulator.semantics import table
 from fly_store import built_library

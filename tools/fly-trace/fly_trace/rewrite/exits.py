@@ -85,12 +85,12 @@ def exits_of_all(body: list[ast.stmt] | list[ast.AST]) -> set[type[ast.stmt]]:
 
 
 def first_raise(body: list[ast.stmt]) -> ast.Raise | None:
-    """The first `raise` in the statements, without nested functions, and without those that an
-    `if const_expr(…)` decides on while tracing."""
+    """The first `raise` in the statements, without nested functions, and without those in an `if`
+    among them: its own test has to be known while tracing then, not one around it."""
     for node in body:
         if isinstance(node, ast.Raise):
             return node
-        if isinstance(node, ast.If) and _is_static(node.test):
+        if isinstance(node, ast.If):
             continue
         if not isinstance(node, (*_SCOPES, ast.expr)) and _has_blocks(node):
             if not hasattr(node, "raise_in"):  # kept: each is asked for again from inside
@@ -99,14 +99,6 @@ def first_raise(body: list[ast.stmt]) -> ast.Raise | None:
             if node.raise_in is not None:  # type: ignore[attr-defined]
                 return node.raise_in  # type: ignore[attr-defined]
     return None
-
-
-def _is_static(test: ast.expr) -> bool:
-    """Whether a test is written as one that is known while tracing."""
-    if not isinstance(test, ast.Call):
-        return False
-    name = getattr(test.func, "id", getattr(test.func, "attr", ""))
-    return name == "const_expr"
 
 
 def always_leaves(body: list[ast.stmt]) -> bool:

@@ -40,6 +40,8 @@ class _Expansion(ast.NodeTransformer):
         if not cases:
             return []
         case, rest = cases[0], cases[1:]
+        if case.guard is None and ast.unparse(case.pattern) == "_":
+            return case.body  # what remains, as an `else`
         self.count += 1
         held = f"{CASE}{self.count}"
         names = captured(case.pattern)

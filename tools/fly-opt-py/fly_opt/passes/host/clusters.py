@@ -21,7 +21,7 @@ class Clusters:
     """The kernels of a module, and what launches have said of their clusters so far."""
 
     def __init__(self, module: Any):
-        self._kernels = {
+        self._kernels: dict[tuple[str, ...], Any] = {
             (unit.operation.attributes["sym_name"].value, name.value): one.operation
             for unit in module.regions[0].blocks[0]
             if unit.operation.name == "gpu.module"
