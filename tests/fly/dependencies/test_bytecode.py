@@ -13,7 +13,7 @@ import pytest
 from fly_common.errors import InputError
 
 from fly.dependencies import bytecode
-from fly.dependencies.bytecode import Names, check_source, names_of, source_of
+from fly.dependencies.bytecode import Import, Names, check_source, names_of, source_of
 
 
 def function(text: str, file: str = "<text>") -> FunctionType:
@@ -82,7 +82,11 @@ def test_what_is_assigned_and_what_is_imported():
     """
     found = names(text)
     assert found.writes == ("a", "b", "h")
-    assert found.imports == ("c.d", "i", "os.path")
+    assert found.imports == (
+        Import("os.path", 0, ()),
+        Import("c.d", 0, ("e",)),
+        Import("i", 0, ()),
+    )
     assert found.paths == ()
 
 
