@@ -22,6 +22,7 @@ LINE = 128  # bytes of a line of a cache
 LANES = 64  # of the widest wave: blocks are whole waves on every target
 ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
+NARROW, MOST_NARROW = 4, 8  # accesses of fewer elements; those of a thread in a part of a row
 # Kernels with other numbers: the least elements of a thread, and usual threads. A thread of
 # add_layer_norm holds differences, weights and biases at once, in 38 VGPRs with 16 elements, and in
 # 22 with eight; FlyDSL's kernel has 24 to 26. More threads than these execute too much for a row.
@@ -93,6 +94,12 @@ class Plan(NamedTuple):
     def unrolled(self) -> bool:
         """Whether a kernel has code for each tile, so that a thread can have registers for each."""
         return self.groups > 1
+
+    @property
+    def unroll(self) -> int | None:
+        """`unroll=` of loops over tiles. The code of several tiles of narrow accesses would have
+        addresses, and elements for the next time that the row is read, in scratch memory."""
+        return 1 if self.vector < NARROW else None
 
     @property
     def tile(self) -> int:
@@ -183,7 +190,8 @@ def _plan(columns: int, aligned: int, items: int = ITEMS, usual: int = USUAL_THR
         if (threads := _waves(-(-count // vectors))) <= MOST_THREADS
     ]
     if not choices:
-        return Plan(MOST_THREADS, vector, MOST_ITEMS // vector, False, False)
+        most = MOST_NARROW if vector < NARROW else MOST_ITEMS // vector
+        return Plan(MOST_THREADS, vector, most, False, False)
     # A tile of the row's length first, then the usual threads at most, then few vectors for each.
     threads, vectors = min(choices, key=lambda one: (math.prod(one) != count, max(one[0], usual)))
     return Plan(threads, vector, vectors, True, threads * vectors == count)

@@ -158,7 +158,9 @@ class Row:
             for group in fx.range_constexpr(1, self.plan.groups):
                 value = merge(value, of_tile(group * self.plan.tile))
         elif not self.plan.fits:
-            for first in range(self.plan.tile, self.extent, self.plan.tile):
+            for first in range(
+                self.plan.tile, self.extent, self.plan.tile, unroll=self.plan.unroll
+            ):
                 value = merge(value, of_tile(first))
         return value
 
@@ -208,7 +210,7 @@ class Row:
             for group in fx.range_constexpr(self.plan.groups):
                 function(group * self.plan.tile)
         else:
-            for first in range(0, self.extent, self.plan.tile):
+            for first in range(0, self.extent, self.plan.tile, unroll=self.plan.unroll):
                 function(first)
 
     def _is_arriving(self) -> bool:
