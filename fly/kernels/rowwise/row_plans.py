@@ -22,7 +22,7 @@ LINE = 128  # bytes of a line of a cache
 LANES = 64  # of the widest wave: blocks are whole waves on every target
 ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
-NARROW, MOST_NARROW = 4, 8  # accesses of fewer elements; those of a thread in a part of a row
+NARROW, MOST_NARROW = 4, 8  # accesses of fewer elements; elements of a thread in a part of a row
 # Kernels with other numbers: the least elements of a thread, and usual threads. A thread of
 # add_layer_norm holds differences, weights and biases at once, in 38 VGPRs with 16 elements, and in
 # 22 with eight; FlyDSL's kernel has 24 to 26. More threads than these execute too much for a row.
@@ -190,7 +190,7 @@ def _plan(columns: int, aligned: int, items: int = ITEMS, usual: int = USUAL_THR
         if (threads := _waves(-(-count // vectors))) <= MOST_THREADS
     ]
     if not choices:
-        most = MOST_NARROW if vector < NARROW else MOST_ITEMS // vector
+        most = (MOST_NARROW if vector < NARROW else MOST_ITEMS) // vector
         return Plan(MOST_THREADS, vector, most, False, False)
     # A tile of the row's length first, then the usual threads at most, then few vectors for each.
     threads, vectors = min(choices, key=lambda one: (math.prod(one) != count, max(one[0], usual)))
