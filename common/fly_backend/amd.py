@@ -17,5 +17,6 @@ ROCM = Backend(
     rings="fly_trace.backends.amd.rings:RINGS",
     linker="fly_link.backends.amd.linker:LLD",
     clusters="fly_trace.backends.amd.clusters",
+    cluster_attribute="rocdl.cluster_dims",
     devices={"emulator": ""},
 )

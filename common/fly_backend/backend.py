@@ -27,7 +27,9 @@ class Backend:
     backend's passes build; `intrinsics` is the prefix of its intrinsics in LLVM. They tell the
     owner of an op or a type while nothing of the backend is loaded. `compiles` names the backends
     whose rows of `fly_target` are its targets (`Target.backend`); () is its own name.
-    `object_suffix` and `image_suffix` are those of the files that fly-llc and fly-link make for it.
+    `cluster_attribute` is MLIR's attribute of a kernel with the size of clusters, beside
+    `fly.cluster_dims`. `object_suffix` and `image_suffix` are those of the files that fly-llc and
+    fly-link make for it.
 
     The references, each with the class of its object:
 
@@ -55,6 +57,7 @@ class Backend:
     rings: str = ""
     linker: str = ""
     clusters: str = ""
+    cluster_attribute: str = ""
     compiles: tuple[str, ...] = ()
     devices: dict[str, str] = {}  # noqa: RUF012  records are immutable, and so is what they hold
     object_suffix: str = ".o"

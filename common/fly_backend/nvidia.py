@@ -17,6 +17,7 @@ CUDA = Backend(
     rings="fly_trace.backends.nvidia.rings:RINGS",
     linker="fly_link.backends.nvidia.linker:PTXAS",
     clusters="fly_trace.backends.nvidia.clusters",
+    cluster_attribute="nvvm.cluster_dim",
     devices={"cuda": ""},
     object_suffix=".ptx",
     image_suffix=".cubin",

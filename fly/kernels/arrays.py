@@ -93,8 +93,9 @@ def address(x: Any) -> int:
 def aligned(x: Any) -> Any:
     """An array whose addresses and strides are multiples of its element's size: a copy of one that
     has others, as a field of packed records has. Another object is returned as it is."""
-    if hasattr(x, "flags"):  # NumPy's, where ml_dtypes' elements count as aligned to their size
-        return x if x.flags.aligned else copied(x)
+    flags = getattr(x, "flags", None)
+    if hasattr(flags, "aligned"):  # NumPy's, where elements of ml_dtypes are aligned to their size
+        return x if flags.aligned else copied(x)
     if hasattr(x, "element_size") and x.data_ptr() % x.element_size():
         return copied(x)
     return x

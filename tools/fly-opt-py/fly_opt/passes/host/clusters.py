@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from fly_backend import registry
+
 from fly_opt.passes.base import refuse
 from fly_opt.passes.host.values import Values
 
 CLUSTER_DIMS = "fly.cluster_dims"  # "x,y,z"
-# Where a kernel may say it: here, for ROCDL as FlyDSL does, and for NVVM.
-_ATTRIBUTES = (CLUSTER_DIMS, "rocdl.cluster_dims", "nvvm.cluster_dim")
 _NONE = (1, 1, 1)
 
 
@@ -65,15 +65,21 @@ class Clusters:
             kernel = self._kernels.get(path)
             if kernel is None or sizes == _NONE:
                 continue
-            for name in _ATTRIBUTES:
+            for name in _attributes():
                 if name in kernel.attributes:
                     del kernel.attributes[name]
             kernel.attributes[CLUSTER_DIMS] = ir.StringAttr.get(",".join(map(str, sizes)))
 
 
+def _attributes() -> tuple[str, ...]:
+    """Where a kernel may say it: whichever backend compiles it, as other tracers write it."""
+    others = (one.cluster_attribute for one in registry.loaded())
+    return (CLUSTER_DIMS, *filter(None, others))
+
+
 def _own(kernel: Any) -> tuple[int, ...] | None:
     """The sizes that a kernel's attribute says. InputError for one that says no sizes."""
-    for name in _ATTRIBUTES:
+    for name in _attributes():
         if name not in kernel.attributes:
             continue
         attribute = kernel.attributes[name]
