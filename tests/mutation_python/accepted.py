@@ -7,7 +7,7 @@
 _TAGS = (
     "again|known|function|kwdefaults|attributes|annotation|own|missing|code|list|tuple|slice"
     "|mapping|builtin|builtin method|method|partial|property|member|value|alias|union|numpy|class"
-    "|bases|registered|defaults|descriptor|cached|decorated|state|slot|dtype|ufunc|array"
+    "|bases|field|registered|defaults|descriptor|cached|decorated|state|slot|dtype|ufunc|array"
 )
 
 ACCEPTED: tuple[tuple[str, str, str, str], ...] = (

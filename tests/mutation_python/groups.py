@@ -129,6 +129,7 @@ GROUPS = (
         (
             "fly/dependencies/test_bytecode.py",
             "fly/dependencies/test_dependency_hash.py",
+            "fly/dependencies/test_dependency_imports.py",
             "fly/dependencies/test_dependency_modules.py",
             "fly/dependencies/test_digests_of_values.py",
             "fly/chains/test_exact_cache.py",

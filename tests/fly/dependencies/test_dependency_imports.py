@@ -66,6 +66,30 @@ def test_what_is_imported_is_followed(package, body: str):
     assert dependency_hash(f).digest not in (None, found.digest)
 
 
+def test_a_relative_import_of_the_package_above(package, tmp_path: Path):
+    inner = tmp_path / package.name / "inner"
+    inner.mkdir()
+    (inner / "__init__.py").write_text("")
+    (inner / "kernels.py").write_text(
+        "def f():\n    from ..numbers_of_mine import ONE\n    return ONE\n"
+    )
+    f = __import__(f"{package.name}.inner.kernels", fromlist=["f"]).f
+    found = dependency_hash(f)
+    assert found.digest, found.reason
+    numbers(package).ONE = 5
+    assert dependency_hash(f).digest not in (None, found.digest)
+
+
+def test_modules_of_others_are_not_imported(package, tmp_path: Path):
+    """The hash imports what is the program's own, as the function does when it runs."""
+    other = f"of_others_{next(COUNT)}"
+    (tmp_path / f"{other}.py").write_text("ONE = 1\n")
+    found = dependency_hash(package(f"def f():\n    from {other} import ONE\n    return ONE"))
+    assert found.digest is None
+    assert found.reason == f"it imports {other} when it runs"
+    assert other not in sys.modules
+
+
 def test_a_function_that_is_imported_is_followed(package):
     f = package("def f():\n    from .numbers_of_mine import twice\n    return twice(4)")
     found = dependency_hash(f)

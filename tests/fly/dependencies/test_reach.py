@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from fly.dependencies.hashing import dependency_hash
+from fly.dependencies.traversal import MOST_VALUES
 
 from .digests import digest, load
 
@@ -280,3 +281,21 @@ def test_holding_costs_little(tmp_path: Path):
     found = dependency_hash(load(tmp_path / "a.py", source).f)
     assert not found.mutables
     assert len(found.names) <= 3
+
+
+def test_a_function_that_reaches_too_much(tmp_path: Path):
+    text = "TABLE = tuple((i,) for i in range(COUNT))\ndef f():\n    return TABLE[0]\n"
+    reached = {}
+    for count in (MOST_VALUES // 2, MOST_VALUES):
+        file = tmp_path / f"reach_{count}.py"
+        reached[count] = dependency_hash(load(file, text.replace("COUNT", str(count))).f)
+    assert reached[MOST_VALUES // 2].digest
+    assert reached[MOST_VALUES].digest is None
+    assert reached[MOST_VALUES].reason == f"it reaches more than {MOST_VALUES} values"
+
+
+def test_a_function_that_reaches_something_nested_deeply(tmp_path: Path):
+    text = "DEEP = ()\nfor _ in range(5000):\n    DEEP = (DEEP,)\ndef f():\n    return DEEP\n"
+    found = dependency_hash(load(tmp_path / "deep.py", text).f)
+    assert found.digest is None
+    assert found.reason == "what it reaches is nested too deeply"
