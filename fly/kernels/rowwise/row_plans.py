@@ -22,7 +22,8 @@ LINE = 128  # bytes of a line of a cache
 LANES = 64  # of the widest wave: blocks are whole waves on every target
 ITEMS, MOST_ITEMS = 16, 32  # of a thread, at least and at most: they are in registers
 USUAL_THREADS, MOST_THREADS = 256, 1024
-NARROW, MOST_NARROW = 4, 8  # accesses of fewer elements; elements of a thread in a part of a row
+NARROW = 4  # elements: accesses of fewer are narrow
+MOST_NARROW = 8  # elements of a thread where narrow accesses take a part of a row
 # Kernels with other numbers: the least elements of a thread, and usual threads. A thread of
 # add_layer_norm holds differences, weights and biases at once, in 38 VGPRs with 16 elements, and in
 # 22 with eight; FlyDSL's kernel has 24 to 26. More threads than these execute too much for a row.

@@ -8,7 +8,7 @@ import struct
 import numpy as np
 import pytest
 from emulator_support.engine import compile_opencl
-from fly_common.errors import Fault
+from fly_common.errors import Fault, UsageError
 from fly_run.devices.protocol import TO_DEVICE
 from fly_run.emulator.machine import Emulator
 from fly_run.shell import placement
@@ -121,3 +121,10 @@ def test_a_device_has_nothing_of_a_call_behind_it(function):
     device, _ = function
     shifted(function, 3, MARGIN)
     assert len(device._buffers) == 0
+
+
+def test_a_device_without_checks_has_no_margins():
+    device = Separate()
+    device.name = "cuda"
+    with pytest.raises(UsageError, match="--margin: cuda does not check accesses"):
+        placement.with_margins(device, MARGIN, [])

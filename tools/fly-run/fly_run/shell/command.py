@@ -319,7 +319,9 @@ def _run(
     name = of_backend(call.device, named_backend(call.backend))
     device = open_device(name, image.target, options)
     if call.margin:
-        device = _with_margins(call, device, held)
+        from fly_run.shell import placement
+
+        device = placement.with_margins(device, call.margin, [held.values[n] for n in held.dtypes])
     recorder = _recorder(call, image, device) if call.bench else device
     seen = _seen(recorder)
     opened = Opened(seen or recorder, shared=False)
@@ -331,16 +333,6 @@ def _run(
     finally:
         bar.close()
         opened.close()
-
-
-def _with_margins(call: Call, device: Any, held: argument_values.Given) -> Any:
-    from fly_run.launch.arrays.memory import span_of
-    from fly_run.shell import placement
-
-    if not hasattr(device, "adopt_within"):
-        raise UsageError(f"--margin: {device.name} does not check accesses", hint="leave it out")
-    starts = frozenset(span_of(held.values[name]).host for name in held.dtypes)
-    return placement.Margins(device, placement.whole(call.margin), starts)
 
 
 def _seen(device: Any) -> Any:

@@ -8,8 +8,10 @@ address:x.npy       the array is in the device's memory for the call; the argume
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+from fly_common.errors import UsageError
 
 from fly_run.devices.protocol import Device
 from fly_run.launch.arrays.memory import Memory, span_of
@@ -50,6 +52,14 @@ def between_margins(array: np.ndarray, margin: int) -> np.ndarray:
     copy = np.ndarray(array.shape, array.dtype, memory, start, array.strides)
     copy[...] = array
     return copy
+
+
+def with_margins(device: Any, margin: int, arrays: Iterable[np.ndarray]) -> Any:
+    """The device, where kernels may read around arrays made by `between_margins`. UsageError if it
+    checks no accesses."""
+    if not hasattr(device, "adopt_within"):
+        raise UsageError(f"--margin: {device.name} does not check accesses", hint="leave it out")
+    return Margins(device, whole(margin), frozenset(span_of(array).host for array in arrays))
 
 
 class Margins:
