@@ -4,7 +4,10 @@
                                   [--kernels vector_add] [--json]
 
 A wave-instruction is one machine instruction executed by one wave of 64 lanes (of 32 on gfx11,
-gfx12 and gfx1250), including scalar ones. Matrix instructions are measured on targets with MFMA.
+gfx12 and gfx1250), including scalar ones. Waits, `s_delay_alu`, `s_clause` and cache controls do
+nothing in the emulator and take no time, and targets have more or fewer of them for the same work:
+they have a column of their own and are not part of the rates. Matrix instructions are measured on
+targets with MFMA.
 Both run the same HSACO, compiled by clang from tests/kernels, and must give the same bytes.
 The peer is the tests' oracle (tests/oracle): it executes an instruction for all waves of a chunk at
 once, as a NumPy operation on an array [waves, 64], so that up to 2^17 lanes share Python's
@@ -68,11 +71,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Figure:
-    """Rates in millions of wave-instructions per second, times in milliseconds; `_least` is the
+    """Rates in millions of wave-instructions with an effect per second, times in milliseconds; `_least` is the
     fastest launch, the others are medians."""
 
     kernel: str
     instructions: int
+    without_effect: int
     emulator_ms: float
     emulator_ms_least: float
     emulator_rate: float
@@ -183,7 +187,9 @@ def works() -> list[Work]:
 def measure(work: Work, target: str, repeats: int) -> Figure:
     """Times both devices. AssertionError if their results differ."""
     import numpy as np
+    from executed import Counter, without_effect
     from fly_image.amd.code_object import CodeObject
+    from fly_run.devices.options import Options
     from fly_run.emulator.machine import Emulator
     from oracle.interpreter.machine import Oracle
     from oracle.launching import build
@@ -191,23 +197,24 @@ def measure(work: Work, target: str, repeats: int) -> Figure:
 
     data = build.opencl(work.source, target, 3)
     code = CodeObject.parse(data)
+    counter = Counter()
     launches: dict[object, Callable[[], None]] = {}
     results: dict[object, list] = {}
     oracles = {chunk: Oracle(chunk_waves=chunk, poison=False) for chunk in CHUNKS}
-    device = Emulator(target)
-    for key, machine in (("emulator", device), *oracles.items()):
+    device, counting = Emulator(target), Emulator(target, Options(observers=(counter,)))
+    for key, machine in (("counting", counting), ("emulator", device), *oracles.items()):
         own = [x.copy() if isinstance(x, np.ndarray) else x for x in work.arguments]
         results[key] = own
-        if machine is device:
+        if isinstance(machine, Emulator):
 
-            def bind(name: str, array: np.ndarray) -> int:
-                return device.adopt(array.ctypes.data, array.nbytes, label=name)
+            def bind(name: str, array: np.ndarray, machine=machine) -> int:
+                return machine.adopt(array.ctypes.data, array.nbytes, label=name)
 
-            function = device.load(code).function(work.kernel)
+            function = machine.load(code).function(work.kernel)
             kernarg = pack(data, work.kernel, own, bind)
 
-            def launch(function=function, kernarg=kernarg) -> None:
-                device.launch(function, work.grid, work.block, kernarg)
+            def launch(machine=machine, function=function, kernarg=kernarg) -> None:
+                machine.launch(function, work.grid, work.block, kernarg)
 
         else:
             kernarg = pack(data, work.kernel, own, machine.bind)
@@ -219,6 +226,10 @@ def measure(work: Work, target: str, repeats: int) -> Figure:
         machine.synchronize()
         launches[key] = launch
     executed = oracles[CHUNKS[0]].executed
+    assert executed == sum(counter.found.values()), f"{work.name}: they execute different numbers"
+    idle = sum(without_effect(counter.counts, function).values())
+    del launches["counting"]
+    counting.close()
     for chunk in CHUNKS:
         for mine, other in zip(results[chunk], results["emulator"], strict=True):
             assert np.array_equal(mine, other), f"{work.name}: emulator and oracle disagree"
@@ -242,12 +253,13 @@ def measure(work: Work, target: str, repeats: int) -> Figure:
     return Figure(
         kernel=work.name,
         instructions=executed,
+        without_effect=idle,
         emulator_ms=fast * 1e3,
         emulator_ms_least=fast_least * 1e3,
-        emulator_rate=executed / fast / 1e6,
+        emulator_rate=(executed - idle) / fast / 1e6,
         oracle_ms=slow * 1e3,
         oracle_ms_least=slow_least * 1e3,
-        oracle_rate=executed / slow / 1e6,
+        oracle_rate=(executed - idle) / slow / 1e6,
         oracle_chunk=chunk,
         ratio=slow / fast,
         ratio_least=slow_least / fast_least,
@@ -378,14 +390,26 @@ def table(
     from rich.console import Console
     from rich.table import Table
 
-    view = Table(title="millions of wave-instructions a second; ms: median (least)", box=None)
-    headings = ("kernel", "instructions", "emulator", "ms", "NumPy", "ms", "waves", "ratio")
+    title = "millions of wave-instructions with an effect a second; ms: median (least)"
+    view = Table(title=title, box=None)
+    headings = (
+        "kernel",
+        "instructions",
+        "no effect",
+        "emulator",
+        "ms",
+        "NumPy",
+        "ms",
+        "waves",
+        "ratio",
+    )
     for heading in headings:
         view.add_column(heading, justify="left" if heading == "kernel" else "right")
     for f in figures:
         view.add_row(
             f.kernel,
             f"{f.instructions:,}",
+            f"{f.without_effect:,}",
             f"{f.emulator_rate:.1f}",
             f"{f.emulator_ms:.2f} ({f.emulator_ms_least:.2f})",
             f"{f.oracle_rate:.2f}",

@@ -25,7 +25,6 @@ from __future__ import annotations
 import json as json_module
 import sys
 import time
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -135,27 +134,6 @@ class Same:
         return self.ns[1] / self.ns[0]
 
 
-class Counts:
-    """An observer that counts executions of instructions."""
-
-    def begin(self, launch: Any) -> None:
-        self.executed: Sequence[Any] = ()
-
-    def wants(self, instruction: Any) -> Any:
-        from fly_run.emulator.watch.observe import Wants
-
-        return Wants.COUNT
-
-    def before(self, wave: Any, instruction: Any) -> None:
-        """Not called, because `wants` never asks for it."""
-
-    def after(self, wave: Any, instruction: Any) -> None:
-        """Not called, because `wants` never asks for it."""
-
-    def end(self, executed: int, counts: Sequence[Any]) -> None:
-        self.executed = counts
-
-
 def fastest(launches: Sequence[Callable[[], None]], rounds: int) -> list[float]:
     """The shortest processor time of each launch in seconds; they alternate."""
     least = [float("inf")] * len(launches)
@@ -185,14 +163,15 @@ def binding(data: bytes, kernel: str, arguments: list[Any], target: str, **optio
 
 def compiled(work: Any, targets: Pair, rounds: int) -> list[Compiled]:
     import numpy as np
+    from executed import Counter, without_effect
     from oracle.launching import build
 
     launches, counted, kept = [], [], []
     for target in targets:
         data = build.opencl(work.source, target, 3)
         own = [x.copy() if isinstance(x, np.ndarray) else x for x in work.arguments]
-        counts = Counts()
-        for options in ({"observers": (counts,)}, {}):
+        counter = Counter()
+        for options in ({"observers": (counter,)}, {}):
             device, function, packed = binding(data, work.kernel, own, target, **options)
 
             def launch(device=device, function=function, packed=packed) -> None:
@@ -201,23 +180,16 @@ def compiled(work: Any, targets: Pair, rounds: int) -> list[Compiled]:
             launch()
             kept.append((device, own))
         launches.append(launch)
-        executed: Counter[str] = Counter()
-        idle: Counter[str] = Counter()
-        for one in counts.executed:
-            name = one.instruction.mnemonic
-            executed[name] += one.times
-            if not function.encoder.lower(one.instruction):
-                idle[name] += one.times
-        counted.append((executed, idle))
+        counted.append((counter.found, without_effect(counter.counts, function)))
     times = fastest(launches, rounds)
     return [
         Compiled(
             work.name,
             target,
-            executed.total(),
-            idle.total(),
+            sum(executed.values()),
+            sum(idle.values()),
             seconds * 1e3,
-            dict(executed),
+            executed,
             sorted(idle),
         )
         for target, (executed, idle), seconds in zip(targets, counted, times, strict=True)

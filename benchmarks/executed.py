@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fly_run.emulator.isa.instruction import Instruction
 from fly_run.emulator.watch.observe import Count, Launch, Wants, WaveView
 
 
 class Counter:
-    """An observer that counts the instructions of all waves, by mnemonic, and the bytes of LDS."""
+    """An observer that counts the instructions of all waves, one by one and by mnemonic, and the
+    bytes of LDS."""
 
     def __init__(self) -> None:
         self.lds = 0
+        self.counts: list[Count] = []
         self.found: dict[str, int] = {}
 
     def begin(self, launch: Launch) -> None:
@@ -28,6 +31,7 @@ class Counter:
         """Not called, because `wants` never asks for it."""
 
     def end(self, executed: int, counts: Sequence[Count]) -> None:
+        self.counts.extend(counts)
         for one in counts:
             name = one.instruction.mnemonic
             self.found[name] = self.found.get(name, 0) + one.times
@@ -39,3 +43,14 @@ def totals(found: Mapping[str, int], waves: int) -> tuple[int, int, int]:
     counts = sum(found.values()), lds, found.get("s_barrier", 0)
     instructions, accesses, barriers = (round(count / waves) for count in counts)
     return instructions, accesses, barriers
+
+
+def without_effect(counts: Sequence[Count], function: Any) -> dict[str, int]:
+    """Executions, by mnemonic, of the instructions for which the emulator does nothing: waits,
+    `s_delay_alu`, `s_clause`, cache controls. `function` is the loaded kernel."""
+    found: dict[str, int] = {}
+    for one in counts:
+        if not function.encoder.lower(one.instruction):
+            name = one.instruction.mnemonic
+            found[name] = found.get(name, 0) + one.times
+    return found
