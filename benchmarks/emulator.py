@@ -71,8 +71,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Figure:
-    """Rates in millions of wave-instructions with an effect per second, times in milliseconds; `_least` is the
-    fastest launch, the others are medians."""
+    """Rates in millions of wave-instructions with an effect per second, times in milliseconds;
+    `_least` is the fastest launch, the others are medians."""
 
     kernel: str
     instructions: int
