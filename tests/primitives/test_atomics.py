@@ -52,6 +52,39 @@ def test_updates(target, order, scope, dtype):
 
 
 @on_targets
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("scope", ["device", "system"])
+def test_extrema_of_floats(target, dtype, scope):
+    """In global and in shared memory; a NaN gives way to a number, on both sides."""
+    rng = np.random.default_rng(3)
+    values = rng.normal(scale=100, size=(64, 2)).astype(dtype)
+    values[::3, 0] = np.nan
+    values[5] = -np.inf, np.inf
+    x = np.array([np.nan, 0, np.nan, 0, 7, -7], dtype)
+
+    def body(A, V):
+        local = fx.shared_array(A.dtype, 2)
+        i = fx.thread_idx.x
+        if i < 2:
+            local[i] = 0.0
+        fx.barrier()
+        fx.atomic_min(A, 0, V[i, 0], scope=scope)
+        fx.atomic_max(A, 1, V[i, 0], scope=scope)
+        fx.atomic_max(A, 2, V[i, 1], scope=scope)
+        fx.atomic_min(A, 3, V[i, 1], scope=scope)
+        fx.atomic_min(local, 0, V[i, 0])
+        fx.atomic_max(local, 1, V[i, 0])
+        fx.barrier()
+        if i < 2:
+            A[4 + i] = local[i]
+
+    run(body, x, values, block=64, target=target)
+    least, most = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    expected = [least[0], max(most[0], 0), most[1], min(least[1], 0), least[0], max(most[0], 0)]
+    np.testing.assert_array_equal(x, np.array(expected, dtype))
+
+
+@on_targets
 def test_counters_that_wrap(target):
     x = np.array([0, 0, 7, 7], "u4")
 

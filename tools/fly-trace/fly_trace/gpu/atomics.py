@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 RMW = {
     "add": (1, 1, 11),
     "sub": (2, 2, None),
-    "min": (8, 10, None),
-    "max": (7, 9, None),
+    "min": (8, 10, 14),
+    "max": (7, 9, 13),
     "and": (3, 3, None),
     "or": (5, 5, None),
     "xor": (6, 6, None),
@@ -127,8 +127,12 @@ _TYPES = """target: a tensor of {}, in global or shared memory. order: "relaxed"
 
 atomic_add = _atomic("add", "Adds to an element")
 atomic_sub = _atomic("sub", "Subtracts from an element")
-atomic_min = _atomic("min", "The lesser of an element and a value,")
-atomic_max = _atomic("max", "The greater of an element and a value,")
+atomic_min = _atomic(
+    "min", "The lesser of an element and a value (of floats the number, if one is NaN),"
+)
+atomic_max = _atomic(
+    "max", "The greater of an element and a value (of floats the number, if one is NaN),"
+)
 atomic_and = _atomic("and", "`&` of an element and a value,")
 atomic_or = _atomic("or", "`|` of an element and a value,")
 atomic_xor = _atomic("xor", "`^` of an element and a value,")
