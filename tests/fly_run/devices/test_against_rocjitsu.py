@@ -4,11 +4,14 @@ library."""
 
 from __future__ import annotations
 
+import importlib.machinery
+import importlib.util
 import json
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -51,12 +54,27 @@ def calls(folder: Path) -> list[tuple[list[str], str]]:
     return [tuple(json.loads(line)) for line in (folder / "calls").read_text().splitlines()]
 
 
+def loaded() -> ModuleType:
+    loader = importlib.machinery.SourceFileLoader("against_rocjitsu", str(SCRIPT))
+    spec = importlib.util.spec_from_loader("against_rocjitsu", loader)
+    assert spec
+    script = importlib.util.module_from_spec(spec)
+    loader.exec_module(script)
+    return script
+
+
 @pytest.fixture(scope="module")
 def names() -> tuple[str, str]:
-    """Two cases of gfx1250."""
+    """Two cases of gfx1250 without a judgment."""
     from kernels.cases import CASES
 
-    first, second = [case.name for case in CASES if "gfx1250" in case.targets][:2]
+    script = loaded()
+    judged = script.judgments()
+    first, second = [
+        case.name
+        for case in CASES
+        if "gfx1250" in case.targets and not script.judgment(judged, f"{case.name}.O3", "right")
+    ][:2]
     return first, second
 
 
@@ -104,6 +122,26 @@ sys.exit(0)"""
     assert "1 cases on gfx1250: 0 alike and right" in done.stdout
     assert f"| {first}.O3 | right | wrong: argument " in done.stdout
     assert done.stdout.rstrip().endswith("|  |")  # not judged
+
+
+def test_what_a_judgment_covers() -> None:
+    """A difference in which the result here is right; a pattern is a whole name."""
+    script = loaded()
+    judged = script.judgments()
+    assert script.judgment(judged, "bytes.O0", "right").startswith("ours")
+    assert script.judgment(judged, "bytes.O0", "wrong: argument 1") == ""
+    assert script.judgment(judged, "bytes.O01", "right") == ""
+
+
+def test_judgments_are_of_cases() -> None:
+    """Each pattern is of a case that there is, and no case has two."""
+    from kernels import build
+    from kernels.cases import CASES
+
+    rows = [f"{case.name}.{level.strip('-')}" for case in CASES for level in build.LEVELS]
+    patterns = [pattern for pattern, _ in loaded().judgments()]
+    assert all(any(map(pattern.fullmatch, rows)) for pattern in patterns)
+    assert all(sum(bool(p.fullmatch(row)) for p in patterns) < 2 for row in rows)
 
 
 def test_a_case_that_ends_the_process(tmp_path, names) -> None:
@@ -172,14 +210,7 @@ def test_a_start_that_fails(tmp_path, names, body) -> None:
 
 def test_a_case_that_does_not_end(tmp_path, monkeypatch) -> None:
     """It is ended, first gently, so that rocjitsu can clean up; what is done is kept."""
-    import importlib.machinery
-    import importlib.util
-
-    loader = importlib.machinery.SourceFileLoader("against_rocjitsu", str(SCRIPT))
-    spec = importlib.util.spec_from_loader("against_rocjitsu", loader)
-    assert spec
-    script = importlib.util.module_from_spec(spec)
-    loader.exec_module(script)
+    script = loaded()
     monkeypatch.setattr(script, "SECONDS", 1)
     monkeypatch.setattr(script, "GRACE", 0.5)
     body = """
