@@ -205,12 +205,14 @@ SPARSE = [
 @pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize(("result", "k", "a", "b"), SPARSE)
 def test_sparse(result: str, k: int, a: str, b: str, mode: str) -> None:
-    """Of each four k of A two are stored, and an index of two bits says which."""
+    """Of each four k of A two are stored, and an index of two bits says which. The lanes below 16
+    have the indices of the first half of k, the others those of the second, in order."""
     rng = np.random.default_rng(k + 1)
     share, run_length = k // 2, 2 * run_of(a)
     x, y = np.zeros((16, k)), numbers(rng, b, (16, k))
     stored, columns = np.zeros((32, share // 2)), np.zeros((32, share))
     indices = np.zeros((max(1, share // 32), 32), np.uint32)
+    each = share // 2  # indices in a lane
     for lane in range(32):
         places = spots(lane, k, run_length)
         columns[lane] = y[lane % 16, places]
@@ -220,8 +222,9 @@ def test_sparse(result: str, k: int, a: str, b: str, mode: str) -> None:
             x[lane % 16, places[4 * group + first]] = values[0]
             x[lane % 16, places[4 * group + second]] = values[1]
             stored[lane, 2 * group : 2 * group + 2] = values
-            code = np.uint32((first | second << 2) << 4 * (group % 8))
-            indices[group // 8, lane] |= code
+            half, local = divmod(places[4 * group] // 2, each)
+            code = np.uint32((first | second << 2) << 2 * (local % 16))
+            indices[local // 16, lane % 16 + 16 * half] |= code
     c = small_c(rng, result)
     parts = {A: packed(stored, a), B: packed(columns, b), INDEX: indices}
     modifiers = " neg_lo:[1,1,0]" if result == "i32" else ""

@@ -246,7 +246,8 @@ _GFX12 = [
 # gfx1250's own, besides those of gfx12, which LLVM knows there too. Layouts: AMD's CDNA5 layouts as
 # FlyDSL's MmaAtom.cpp and rocjitsu's mma/layout.h have them. FlyDSL has runs of 8 for elements of 8
 # bits where rocjitsu has 16; as A and B are alike, only the order of sums depends on it. The layout
-# of a sparse A of 8 bits is derived from it and not documented publicly.
+# of a sparse A of 8 bits is derived from it and not documented publicly; that of its indices is
+# rocjitsu's.
 SCALED = ("v_wmma_scale_f32", "v_wmma_scale16_f32")
 _GFX1250 = [
     "v_wmma_f32_16x16x4_f32",

@@ -101,6 +101,10 @@ def _dense(
     if key and shape.elements * (key + 1) > INDEX_BITS:
         raise Unsupported(f"index_key:{key}")
     indices, each = lowering.row_source(index, registers), count // registers
+    if shape.wave == "gfx1250":
+        own = lowering.temporary(registers)
+        lowering.add(f"fly_matrix_indices_{registers}", own, indices)
+        indices = own
     for number in range(registers):
         lowering.add(
             f"fly_matrix_dense_{bits}",

@@ -6,6 +6,7 @@ workspace that each thread has (`CTX.matrix`):
     fly_matrix_lanes       moves a register between lanes: cbsz, abid, blgp, and A of 4 × 4 matrices
     fly_matrix_flip        changes bits of a register: signs
     fly_matrix_dense_BITS  expands a sparse A with zeros
+    fly_matrix_indices_N   gfx1250: the indices of the lane's own elements, for that
     fly_matrix_widen_…     converts C of 16 bits to f32; `narrow` is the inverse for D
     fly_matrix_add_saturating  D = C + D
     fly_unpack_FORMAT.…    A or B from registers to the workspace, as numbers, ordered by k

@@ -34,6 +34,8 @@ def operations() -> Iterator[Operation]:
         yield Operation(f"fly_matrix_narrow_{element}", "custom", body=_narrow(element))
     for bits in (4, 8, 16):
         yield Operation(f"fly_matrix_dense_{bits}", "custom", body=_write_out(bits))
+    for count in (1, 2):
+        yield Operation(f"fly_matrix_indices_{count}", "custom", body=_deal_indices(count))
     for flavour in ("value", "parts"):
         yield Operation(f"fly_matrix_scale.{flavour}", "custom", body=_scale(flavour))
 
@@ -115,6 +117,32 @@ def _move_lanes(h: Handler) -> None:
         return [after], after.compare("ult", ROW)
 
     h.loop([h.constant("i64", 0)], turn)
+
+
+def _deal_indices(count: int) -> Callable[[Handler], None]:
+    """gfx1250: sets operand 0 to the indices of the lane's own elements of a sparse A, in `count`
+    registers. Those of a row's first half along k are in operand 1 of its lane below 16, those of
+    the other half in the lane 16 above; elements change the lane after each quarter."""
+
+    def run(h: Handler) -> None:
+        def turn(carried: list[Value]) -> tuple[list[Value], Value]:
+            (lane,) = carried
+            upper = lane.lshr(4)
+            halves = [h.operand(1).at((lane & 15) + 16 * half << 2) for half in range(2)]
+            target = h.operand(0).at(lane << 2)
+            if count == 1:
+                shift = (upper << 4).trunc("i32")
+                first, second = (half.load("i32").lshr(shift) & 0xFFFF for half in halves)
+                target.store(first | (second << 16))
+            else:
+                for number, half in enumerate(halves):
+                    target.at(number * ROW).store(half.at(upper * ROW).load("i32"))
+            after = lane + 1
+            return [after], after.compare("ne", 32)
+
+        h.loop([h.constant("i64", 0)], turn)
+
+    return run
 
 
 def _flip(h: Handler) -> None:
