@@ -10,7 +10,7 @@ input is changed, and code generation starts again with it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from fly_common.errors import InputError, Place
 from fly_common.record import record, replace
@@ -24,54 +24,62 @@ if TYPE_CHECKING:
 
 @record
 class IRDefect:
-    """A pass that generates wrong code. `fixed` is the first major version of LLVM whose releases
-    all have the correction, `issue` where the defect is described.
+    """A defect of LLVM that shows before a pass, which is the defect's own or a later one that
+    leaves what strikes alone. `fixed` is the first major version of LLVM whose releases all have
+    the correction, None if none is known; `issue` is where the defect is described.
 
     `possible` refers to a function of the module's text, which returns False only if the pass can't
     strike. `mended` refers to one of the module's text before the pass, which returns the text of a
-    module that means the same and for which the pass is right, or None if the pass does not strike.
+    module that means the same and for which LLVM is right, or None if the defect does not strike.
     """
 
     ir_pass: str
-    fixed: int
+    fixed: int | None
     issue: str
     possible: str
     mended: str
 
 
 class Search:
-    """A run of llc up to the pass of a defect, for a module for which the pass may strike."""
+    """A run of llc up to the pass of defects, for a module for which they may strike."""
 
-    def __init__(self, source: Source, defect: IRDefect, running: Running):
-        self.source, self.defect, self.running = source, defect, running
+    def __init__(self, source: Source, defects: Sequence[IRDefect], running: Running):
+        self.source, self.running = source, running
+        self._possible = defects
+        self._found: list[IRDefect] = []
 
     def result(self) -> Source | None:
-        """Returns the module for which the pass is right, for a run from there. None if that is the
+        """Returns the module for which LLVM is right, for a run from there. None if that is the
         module itself, or if llc fails before."""
         done = self.running.wait()
         text = None if done.returncode else _ir(done.stdout)
         if text is None:
             return None
-        mended = _resolved(self.defect.mended)(text)
-        if mended is None:
+        for defect in self._possible:
+            mended = _resolved(defect.mended)(text)
+            if mended is not None:
+                text = mended
+                self._found.append(defect)
+        if not self._found:
             return None
-        return replace(self.source, data=mended.encode(), ir_pass=self.defect.ir_pass)
+        return replace(self.source, data=text.encode(), ir_pass=self._found[0].ir_pass)
 
     def end(self) -> None:
         self.running.end()
 
     def failed(self) -> InputError:
         """Returns the error that llc can't compile the result."""
+        issues = " and ".join(defect.issue for defect in self._found)
         return InputError(
-            f"LLVM's {self.defect.ir_pass} generates wrong code for this module, and llc can't "
+            f"LLVM's {self._found[0].ir_pass} generates wrong code for this module, and llc can't "
             "compile it otherwise",
             place=Place(self.source.name),
-            hint=f"a later LLVM has the correction of {self.defect.issue}",
+            hint=f"a later LLVM has the correction of {issues}",
         )
 
 
 def search(source: Source, start: Callable[[str], Running]) -> Search | None:
-    """Starts the search for a defect that the module's text does not exclude. `start` starts llc
+    """Starts the search for the defects that the module's text does not exclude. `start` starts llc
     for the module with another option."""
     from fly_common import artifact
 
@@ -80,12 +88,17 @@ def search(source: Source, start: Callable[[str], Running]) -> Search | None:
     if source.resume is not None or source.ir_pass is not None:
         return None
     is_text = artifact.identify(source.data) != artifact.BITCODE
-    for defect in points.code_generation(source.target.cpu).ir_defects:
-        if is_text and not _resolved(defect.possible)(source.data.decode(errors="replace")):
-            continue
-        if defects.llc_version() < defect.fixed:
-            return Search(source, defect, start(f"-stop-before={defect.ir_pass}"))
-    return None
+    text = source.data.decode(errors="replace") if is_text else ""
+    possible = [
+        defect
+        for defect in points.code_generation(source.target.cpu).ir_defects
+        if not is_text or _resolved(defect.possible)(text)
+    ]
+    possible = [one for one in possible if not one.fixed or defects.llc_version() < one.fixed]
+    if not possible:
+        return None
+    # All that are known show before the same pass.
+    return Search(source, possible, start(f"-stop-before={possible[0].ir_pass}"))
 
 
 def _ir(mir: bytes) -> str | None:

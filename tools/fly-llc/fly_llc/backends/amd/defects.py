@@ -15,6 +15,9 @@ behind divergent branches: see `sinking`.
 
 `structurizecfg` (pull request 183792) hoists values to paths on which they are wrong: see
 `hoisting`.
+
+`loop-reduce` and `amdgpu-isel` together divide offsets into buffers so that their parts are out of
+range: see `buffer_offsets`. What loop-reduce makes is the input of structurizecfg too.
 """
 
 from __future__ import annotations
@@ -51,6 +54,13 @@ IR_DEFECTS = (
         issue="https://github.com/llvm/llvm-project/pull/183792",
         possible="fly_llc.backends.amd.hoisting:may_occur",
         mended="fly_llc.backends.amd.hoisting:frozen",
+    ),
+    IRDefect(
+        ir_pass="structurizecfg",
+        fixed=None,
+        issue="https://github.com/llvm/llvm-project/pull/207796",
+        possible="fly_llc.backends.amd.buffer_offsets:may_occur",
+        mended="fly_llc.backends.amd.buffer_offsets:whole",
     ),
 )
 
