@@ -133,6 +133,24 @@ def test_a_number_of_turns_that_is_not_known(runs, llvm):
     np.testing.assert_array_equal(run(made, "gfx942"), expected())
 
 
+@pytest.mark.parametrize("cpu", ["gfx942", "gfx1100"])
+def test_a_number_of_turns_that_is_a_difference(cpu, llvm):
+    """The loop begins with an argument, and ends with that plus a constant."""
+    text = sums(cpu, bound="%last").decode()
+    changes = {
+        "phi i64 [ 0, ": "phi i64 [ %count, ",
+        "  br label %loop\nloop:": "  %last = add i64 %count, 5\n  br label %loop\nloop:",
+        "%short = trunc i64 %next": "%turn = sub i64 %next, %count\n  %short = trunc i64 %turn",
+    }
+    for old, new in changes.items():
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    source = text.encode()
+    np.testing.assert_array_equal(run(compile(source, Options()), cpu), expected())
+    plain = llvm("llc", f"-mcpu={cpu}", "-filetype=obj", data=source)
+    assert np.any(run(plain, cpu) != expected())
+
+
 def test_all_defects_show_before_one_pass():
     """`ir_defects.search` runs llc once, up to this pass."""
     for one in points.code_generations():

@@ -31,9 +31,13 @@ _ANY_NAME = re.compile(NAME)
 _SUMMAND = re.compile(r", (-?\d+)(?:,|$)")
 _START = re.compile(r"\[ (-?\d+), ")
 _NUMBER = r"i(?:32|64)"
-# A loop that runs a known number of times: it begins and ends with constants.
+# A loop that runs a known number of times begins and ends with constants, or ends with the sum of
+# what it begins with and a constant.
 _COUNTER = re.compile(rf"^ +{NAME} = phi {_NUMBER} .*\[ -?\d+, ", re.MULTILINE)
 _BOUND = re.compile(rf"^ +{NAME} = icmp (?:samesign )?\w+ i\d+ {NAME}, -?\d+", re.MULTILINE)
+_PHI = re.compile(rf"^ +{NAME} = phi {_NUMBER} (.*)$", re.MULTILINE)
+_SUM = re.compile(rf"^ +({NAME}) = (?:add|or) .*?{_NUMBER} ({NAME}), -?\d+", re.MULTILINE)
+_COMPARISON = re.compile(rf"^ +{NAME} = icmp (.*)$", re.MULTILINE)
 _NEGATIVE = re.compile(rf"^ +{NAME} = phi {_NUMBER} .*\[ -\d+, ", re.MULTILINE)
 # What leaves a constant that is added to its operand a constant that is added to its result.
 _SUMS = ("add", "sub", "or", "shl", "mul", "trunc", "zext", "sext", "freeze")
@@ -44,7 +48,11 @@ def may_occur(ir: str) -> bool:
     accesses buffers, and has a counter that may begin with a negative constant."""
     if not _CALL.search(ir):
         return False
-    return bool(_NEGATIVE.search(ir) or (_COUNTER.search(ir) and _BOUND.search(ir)))
+    if _NEGATIVE.search(ir) or (_COUNTER.search(ir) and _BOUND.search(ir)):
+        return True
+    first = {name for phi in _PHI.findall(ir) for name in _ANY_NAME.findall(phi)}
+    compared = {name for one in _COMPARISON.findall(ir) for name in _ANY_NAME.findall(one)}
+    return any(made in compared and start in first for made, start in _SUM.findall(ir))
 
 
 def whole(ir: str) -> str | None:
