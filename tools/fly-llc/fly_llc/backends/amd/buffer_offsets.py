@@ -20,7 +20,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from fly_llc.codegen.ir_text import FUNCTION, NAME
+from fly_llc.codegen import ir_text
+from fly_llc.codegen.ir_text import NAME
 
 _CALL = re.compile(
     r"^ .*\bcall .*@llvm\.amdgcn\.(?:raw|struct)\.(?:ptr\.)?(t?)buffer\.([\w.]+)\((.*)\).*$",
@@ -58,20 +59,13 @@ def may_occur(ir: str) -> bool:
 def whole(ir: str) -> str | None:
     """Returns the module, after loop strength reduction, with these offsets computed in registers.
     None if there is none."""
-    parts: list[str] = []
-    end = 0
-    for function in FUNCTION.finditer(ir):
-        body = _whole(function[1])
-        if body is not None:
-            parts += [ir[end : function.start(1)], body]
-            end = function.end(1)
-    return "".join([*parts, ir[end:]]) if parts else None
+    return ir_text.rewritten(ir, _whole)
 
 
-def _whole(body: str) -> str | None:
-    if not _NEGATIVE.search(body) and not _COUNTER.search(body):
+def _whole(function: str) -> str | None:
+    if not _NEGATIVE.search(function) and not _COUNTER.search(function):
         return None
-    rows = {row[1]: (row[2], row[3]) for row in _DEFINITION.finditer(body)}
+    rows = {row[1]: (row[2], row[3]) for row in _DEFINITION.finditer(function)}
     count = 0
 
     def computed(call: re.Match[str]) -> str:
@@ -89,7 +83,7 @@ def _whole(body: str) -> str | None:
         line += call[0][call.end(3) - call.start() :]
         return f'  {made} = call i32 asm "", "=v,0"(i32 {name})\n{line}'
 
-    made = _CALL.sub(computed, body)
+    made = _CALL.sub(computed, function)
     return made if count else None
 
 
