@@ -87,7 +87,7 @@ def test_nothing_is_imported_before_it_is_used():
 @pytest.mark.heavy
 def test_costs_are_measured():
     pytest.importorskip("torch")
-    sys.path.insert(0, str(ROOT / "benchmarks"))
+    sys.path.append(str(ROOT / "benchmarks"))
     import kernel_costs as costs
 
     def counts(table: str) -> list[list[str]]:
@@ -103,7 +103,7 @@ def test_costs_are_measured():
 def test_costs_beside_peers_are_measured(target, tmp_path):
     """Ours are counted again, the first of each cell."""
     pytest.importorskip("torch")
-    sys.path.insert(0, str(ROOT / "benchmarks"))
+    sys.path.append(str(ROOT / "benchmarks"))
     import kernel_quality
 
     program = ROOT / "benchmarks" / "peers" / "fly_calls.py"

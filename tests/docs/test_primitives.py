@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from fly_trace.primitives import block, random, warp
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import primitive_costs as costs
 import primitive_peers as peers
 
