@@ -4,6 +4,7 @@ import subprocess
 
 import pytest
 from fly_common.programs import toolchain
+from fly_llc.codegen import llc as code_generation
 
 TRIPLE = 'target triple = "amdgcn-amd-amdhsa"\n'
 
@@ -112,3 +113,17 @@ def large():
 @pytest.fixture
 def llvm():
     return run_llvm
+
+
+@pytest.fixture
+def runs(monkeypatch) -> list[list[str]]:
+    """The words of each run of llc."""
+    found = []
+    start = code_generation.start
+
+    def recorded(words: list[str], data: bytes):
+        found.append(list(words))
+        return start(words, data)
+
+    monkeypatch.setattr(code_generation, "start", recorded)
+    return found

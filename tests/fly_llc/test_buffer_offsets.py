@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from fly_image.amd.code_object import CodeObject
 from fly_link import link
 from fly_llc import Options, compile
 from fly_llc.backends.amd import buffer_offsets
-from fly_llc.codegen import llc, points
+from fly_llc.codegen import points
 from fly_run.emulator.machine import Emulator
 from oracle.launching.launch import pack
 
@@ -96,20 +94,6 @@ def run(code: bytes, cpu: str) -> np.ndarray:
     device.launch(function, (1, 1, 1), (64, 1, 1), packed)
     device.close()
     return out
-
-
-@pytest.fixture
-def runs(monkeypatch) -> list[list[str]]:
-    """The words of each run of llc."""
-    found = []
-    start = llc.start
-
-    def recorded(words: Any, data: bytes) -> Any:
-        found.append(list(words))
-        return start(words, data)
-
-    monkeypatch.setattr(llc, "start", recorded)
-    return found
 
 
 @pytest.mark.parametrize("operation", ["raw", "struct"])

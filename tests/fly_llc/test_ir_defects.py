@@ -148,20 +148,6 @@ def test_beside_insertions():
     assert compile(source, Options(insert=("pre-emit=cat",))) == compile(source, Options())
 
 
-@pytest.fixture
-def runs(monkeypatch):
-    """The words of each run of llc."""
-    found = []
-    start = llc.start
-
-    def recorded(words, data):
-        found.append(list(words))
-        return start(words, data)
-
-    monkeypatch.setattr(llc, "start", recorded)
-    return found
-
-
 @pytest.mark.parametrize("cpu", ["gfx90a", "gfx942"])
 def test_ordinary_modules_are_compiled_once(cpu, large, runs, llvm):
     source = large(cpu).encode()

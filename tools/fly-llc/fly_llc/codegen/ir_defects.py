@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 class IRDefect:
     """A defect of LLVM that shows before a pass, which is the defect's own or a later one that
     leaves what strikes alone. `fixed` is the first major version of LLVM whose releases all have
-    the correction, None if none is known; `issue` is where the defect is described.
+    the correction, None if none is known; `issue` is where the defect is described, `culprit` names
+    what generates the wrong code if that is not `ir_pass`.
 
     `possible` refers to a function of the module's text, which returns False only if the pass can't
     strike. `mended` refers to one of the module's text before the pass, which returns the text of a
@@ -38,6 +39,7 @@ class IRDefect:
     issue: str
     possible: str
     mended: str
+    culprit: str = ""
 
 
 class Search:
@@ -69,12 +71,13 @@ class Search:
 
     def failed(self) -> InputError:
         """Returns the error that llc can't compile the result."""
-        issues = " and ".join(defect.issue for defect in self._found)
+        defect = self._found[0]
+        fixed = f"LLVM {defect.fixed} has the correction of" if defect.fixed else "the defect is in"
         return InputError(
-            f"LLVM's {self._found[0].ir_pass} generates wrong code for this module, and llc can't "
-            "compile it otherwise",
+            f"LLVM's {defect.culprit or defect.ir_pass} generates wrong code for this module, and "
+            "llc can't compile it otherwise",
             place=Place(self.source.name),
-            hint=f"a later LLVM has the correction of {issues}",
+            hint=f"{fixed} {defect.issue}",
         )
 
 

@@ -61,6 +61,7 @@ IR_DEFECTS = (
         issue="https://github.com/llvm/llvm-project/pull/207796",
         possible="fly_llc.backends.amd.buffer_offsets:may_occur",
         mended="fly_llc.backends.amd.buffer_offsets:whole",
+        culprit="loop-reduce and amdgpu-isel",
     ),
 )
 
